@@ -1,0 +1,35 @@
+"""deltafsm: from the raw bytes of an LLM's streaming response to a structured assistant message.
+
+    outcome = fsm.reconstruct(body, dialect="anthropic", tools={"Read": schema})
+
+or, as the bytes arrive:
+
+    r = fsm.Reconstructor("openai-chat", tools=tools)
+    for chunk in response:
+        for event in r.feed(chunk):
+            ...
+    outcome = r.end()
+
+`BACKEND` says which engine is active ("compiled" or "python").
+"""
+
+from fsm._backend import BACKEND
+from fsm.errors import (ErrorInfo, FsmError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
+                        UnknownEngineError, UsageError)
+from fsm.events import (BlockFinished, BlockStarted, Event, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta, ToolInputDelta,
+                        ToolInvalid, ToolReady, UsageUpdated)
+from fsm.limits import Limits, Timeouts
+from fsm.message import Anomaly, Message, Outcome, Partial, StreamState
+from fsm.metrics import Metrics
+from fsm.reconstructor import Reconstructor, reconstruct, reconstruct_many
+from fsm.tools import ToolRegistry
+from fsm.usage import Usage, UsageLedger
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
+    "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+    "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
+    "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
+]

@@ -1,0 +1,78 @@
+"""The only place that chooses between the compiled and the pure engine.
+
+FSM_PURE_PYTHON=1       take the pure engine whatever is built
+FSM_REQUIRE_SPEEDUPS=1  a missing or unusable extension is an ImportError
+
+Without either, the extension is taken when it is there; one that is there but cannot be used is warned about, since
+a silent fallback costs its users most of their speed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fsm import _tables, buffer, machine, sse
+from fsm.errors import UnknownEngineError
+
+
+class Engine(NamedTuple):
+    """The twinned parts of one engine: framing, the table step, block buffers."""
+
+    name: str
+    framing: Callable[..., Any]
+    stepper: Callable[[Any], Any]
+    meter: Callable[[], Any]
+    buffer: Callable[[Any], Any]
+
+
+PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer)
+
+
+def _flag(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def _load() -> Any:
+    """The extension module, or None. Raises ImportError if it is required and cannot be used."""
+    if _flag("FSM_PURE_PYTHON"):
+        return None
+    required = _flag("FSM_REQUIRE_SPEEDUPS")
+    trouble = "it was not built (a C compiler was missing, or the build failed)"
+    try:
+        from fsm import _speedups
+    except ImportError as e:
+        if importlib.util.find_spec("fsm._speedups") is not None:
+            trouble = f"it does not load: {e}"
+        elif not required:
+            return None
+    else:
+        if _speedups.SPEC_DIGEST == _tables.SPEC_DIGEST:
+            return _speedups
+        trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
+    message = f"fsm._speedups is not used: {trouble}. `pip install --force-reinstall --no-binary deltafsm deltafsm` builds it."
+    if required:
+        raise ImportError(message)
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return None
+
+
+speedups = _load()
+COMPILED = None if speedups is None else Engine("compiled", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
+BACKEND = "python" if COMPILED is None else "compiled"
+
+
+def engine(name: str | None = None) -> Engine:
+    """The engine of that name; None takes the best there is. Raises UnknownEngineError."""
+    if name is None:
+        return COMPILED or PYTHON
+    if name == "python":
+        return PYTHON
+    if name in ("compiled", "slow"):
+        if COMPILED is None:
+            raise UnknownEngineError(f"the engine {name!r} is not there: fsm._speedups was not built, or FSM_PURE_PYTHON is set; use engine='python'")
+        return COMPILED
+    raise UnknownEngineError(f"no engine is called {name!r}; there are None, 'python', 'compiled' and 'slow'")

@@ -1,0 +1,235 @@
+"""Tool arguments: from the text an upstream sent to the object a tool may run with, or the reason why not.
+
+One strict parse (R-04, R-72). If it fails, the repairs of DESIGN section 5, fine print 8, and no others: raw control
+characters in strings, equal repetition, an empty object beside one object, double encoding, a full copy after a
+prefix of itself. A prefix of an object is never closed into one (R-70).
+
+Integers stay exact: a number that names something must come back as sent, and orjson turns integers beyond 64 bits
+into floats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+import orjson
+
+_LONG_NUMBER = re.compile(r"\d{19}")
+_LONG_NUMBER_BYTES = re.compile(rb"\d{19}")
+_COPIES_TRIED = 8  # places where a full copy may begin; an attack could offer a million
+
+
+class Parsed(NamedTuple):
+    """`value` is the object, or None; then `fault` says why not. `repair` names the repair that was needed."""
+
+    value: dict[str, Any] | None
+    fault: str | None = None
+    repair: str | None = None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse)
+_LOOSE = json.JSONDecoder(strict=False, parse_constant=_refuse)
+
+
+def loads(text: str) -> Any:
+    """Strict JSON with exact integers. Raises ValueError (RecursionError does not leave this function)."""
+    if _LONG_NUMBER.search(text) is None:
+        try:
+            return orjson.loads(text)
+        except ValueError:  # among them lone surrogate escapes, which JSON allows and orjson refuses
+            if "\\u" not in text:
+                raise
+    try:
+        return _mend(_STRICT.decode(text))
+    except RecursionError as e:
+        raise ValueError("nested too deeply") from e
+
+
+def _mend(value: Any) -> Any:
+    """Replace surrogate halves in strings, so that the value can be encoded."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {_mend(k): _mend(v) for k, v in value.items()}
+    return [_mend(v) for v in value] if isinstance(value, list) else value
+
+
+def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
+    """`value`, which stands at `path` in the payload `raw`, with its long integers exact."""
+    if _LONG_NUMBER_BYTES.search(raw) is None:
+        return value
+    found = json.loads(raw)
+    for step in path:
+        found = found[step]
+    return found
+
+
+def compact(value: Any) -> str:
+    """An argument object as the JSON text it stands for (R-21, fine print 15)."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+_BRACKETS = re.compile(r'\\.|["\[\]{}]', re.S)
+
+
+def depth_of(text: str, enough: int) -> int:
+    """How deep `text` nests, counted outside strings; stops counting at `enough`."""
+    if text.count("{") + text.count("[") < enough:
+        return 0
+    depth = deepest = 0
+    string = False
+    for token in _BRACKETS.finditer(text):
+        char = token[0]
+        if char == '"':
+            string = not string
+        elif string or char[0] == "\\":
+            continue
+        elif char in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+            if deepest >= enough:
+                return deepest
+        else:
+            depth -= 1
+    return deepest
+
+
+def parse(text: str, max_depth: int) -> Parsed:
+    """The object that `text` stands for.
+
+    Faults: "too_deep", "not_an_object", "ambiguous" (several different objects), "unparsable_arguments".
+    """
+    if depth_of(text, max_depth + 1) > max_depth:
+        return Parsed(None, "too_deep")
+    try:
+        value = loads(text)
+    except ValueError:
+        return _repaired(text)
+    if isinstance(value, dict):
+        return Parsed(value)
+    if isinstance(value, str):
+        if depth_of(value, max_depth + 1) > max_depth:
+            return Parsed(None, "too_deep")
+        if isinstance(inner := _decoded(value), dict):
+            return Parsed(inner, repair="double encoding")
+    return Parsed(None, "not_an_object")
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return loads(text)
+    except ValueError:
+        return None
+
+
+def _repaired(text: str) -> Parsed:
+    values = _sequence(text)
+    if values is None:
+        return _full_copy(text)
+    objects = [v for v in values if v] or values[:1]  # empty objects beside one say nothing
+    if any(v != objects[0] for v in objects[1:]):
+        return Parsed(None, "ambiguous")
+    return Parsed(objects[0], repair="repetition" if len(values) > 1 else "control characters")
+
+
+def _sequence(text: str) -> list[dict[str, Any]] | None:
+    """The objects that stand one behind the other in `text` (a string that holds one counts), or None."""
+    values: list[dict[str, Any]] = []
+    at = _skip_space(text, 0)
+    while at < len(text):
+        try:
+            value, at = _LOOSE.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(value, str):
+            value = _decoded(value)
+        if not isinstance(value, dict):
+            return None
+        values.append(_mend(value))
+        at = _skip_space(text, at)
+    return values or None
+
+
+def _skip_space(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _full_copy(text: str) -> Parsed:
+    """A whole object behind a prefix of its own text."""
+    at = tried = 0
+    first = text[:1]
+    while tried < _COPIES_TRIED and 0 < (at := text.find(first, at + 1)) <= len(text) // 2:
+        if text.startswith(text[:at], at):
+            tried += 1
+            value = _decoded(text[at:])
+            if isinstance(value, dict):
+                return Parsed(value, repair="full copy after a prefix")
+    return Parsed(None, "unparsable_arguments")
+
+
+_OUTSIDE = re.compile(rb'["\[\]{}]')
+_INSIDE = re.compile(rb'["\\]')
+
+
+class ObjectCursor:
+    """Follows the brackets of one JSON value in pieces, O(n) in all, to know when an object is closed.
+
+    That an object is closed is no end of the call (R-64): it only tells whether a next start may seal it.
+    """
+
+    __slots__ = ("_depth", "_escape", "_string", "at", "broken", "closed")
+
+    def __init__(self) -> None:
+        self.at = 0  # bytes followed so far
+        self.closed = False  # the value that began with a brace has ended
+        self.broken = False  # it begins as no object, or something follows it
+        self._depth = 0
+        self._string = False
+        self._escape = False
+
+    def follow(self, piece: bytes) -> None:
+        """Take the next bytes."""
+        self.at += len(piece)
+        if self.broken:
+            return
+        at, end = 0, len(piece)
+        while at < end:
+            if self._escape:
+                self._escape = False
+                at += 1
+            elif self._string:
+                match = _INSIDE.search(piece, at)
+                if match is None:
+                    return
+                at = match.end()
+                self._escape = piece[at - 1] == 0x5C
+                self._string = self._escape
+            elif self.closed or not self._depth:
+                char = piece[at]
+                at += 1
+                if char in b" \t\r\n":
+                    continue
+                if self.closed or char != 0x7B:
+                    self.broken = True
+                    self.closed = False
+                    return
+                self._depth = 1
+            else:
+                match = _OUTSIDE.search(piece, at)
+                if match is None:
+                    return
+                at = match.end()
+                char = piece[at - 1]
+                if char == 0x22:
+                    self._string = True
+                else:
+                    self._depth += 1 if char in b"{[" else -1
+                    self.closed = not self._depth

@@ -1,0 +1,106 @@
+"""Blocks under construction. They hold what was received; what it means is decided in the accumulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fsm.arguments import ObjectCursor
+from fsm.buffer import Buffer
+
+TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
+
+
+class Block:
+    """One content block. `index` is its wire index (None where the wire has none), `number` its place in the order
+    of opening, `open` whether it still takes deltas."""
+
+    __slots__ = ("announced", "buffer", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late", "text", "vendor")
+
+    def __init__(self, kind: str, index: int | None, number: int, position: int, buffer: Buffer) -> None:
+        self.kind = kind
+        self.index = index
+        self.number = number
+        self.position = position
+        self.buffer = buffer
+        self.open = True
+        self.announced = False
+        self.left_out = False
+        self.text = ""  # set when it is archived
+        self.signature: Buffer | None = None
+        self.signed_late = False  # the signature began after the block was closed
+        self.extra: dict[str, Any] | None = None
+        self.vendor: dict[str, Any] | None = None
+
+    def canonical(self) -> dict[str, Any]:
+        """The block as it stands in `message.content`."""
+        if self.kind == OPAQUE:
+            assert self.vendor is not None
+            return self.vendor
+        text = self.buffer.text() if self.open else self.text
+        block: dict[str, Any] = {"type": self.kind, self.kind: text}
+        if self.kind == THINKING:
+            block["signature"] = self.signature.text() if self.signature else None
+        if self.extra:
+            block |= self.extra
+        return block
+
+    @property
+    def empty(self) -> bool:
+        return self.kind != OPAQUE and not (len(self.buffer) or self.text or self.signature)
+
+
+class Call(Block):
+    """A tool call. `made_up` tells a random id; `stopped` its own stop, `sealed` that its verdict was given out."""
+
+    __slots__ = ("ambiguous", "cursor", "id", "input", "inputs", "invalid", "late", "made_up", "name", "raw", "sealed", "snapshot", "stopped", "twin_of")
+
+    def __init__(self, index: int | None, number: int, position: int, buffer: Buffer, id: str, made_up: bool) -> None:
+        super().__init__(TOOL, index, number, position, buffer)
+        self.id = id
+        self.made_up = made_up
+        self.name: str | None = None
+        self.cursor: ObjectCursor | None = None
+        self.snapshot: str | None = None  # the input as the start event restated it
+        self.late: Buffer | None = None  # argument text that came after a next start had sealed the call
+        self.stopped = False
+        self.sealed = False
+        self.ambiguous = False
+        self.twin_of: Call | None = None
+        self.inputs: set[str] | None = None  # of the first call of an id: the inputs that came under it
+        self.input: dict[str, Any] | None = None
+        self.invalid: str | None = None
+        self.raw = ""
+
+    @property
+    def label(self) -> str:
+        """How an anomaly names the call; a random id would make two runs of one stream differ."""
+        return f"call {self.number}" if self.made_up else f"call {self.id!r}"
+
+    @property
+    def empty(self) -> bool:
+        return False  # a call without arguments is a call
+
+    @property
+    def complete(self) -> bool:
+        """Whether the arguments so far are one closed object. No end signal by itself (R-64)."""
+        if not len(self.buffer):
+            return False
+        if self.cursor is None:
+            self.cursor = ObjectCursor()
+        if self.cursor.at < len(self.buffer):
+            self.cursor.follow(self.buffer.tail(self.cursor.at))
+        return self.cursor.closed
+
+    @property
+    def bare(self) -> bool:
+        """Whether no argument was received: nothing at all, or only `{}` (fine print 7)."""
+        return len(self.buffer) < 16 and not self.buffer.text().strip(" \t\r\n{}")
+
+    def canonical(self) -> dict[str, Any]:
+        block: dict[str, Any] = {"type": TOOL, "id": self.id, "name": self.name, "input": self.input or {}}
+        if self.extra:
+            block |= self.extra
+        if self.invalid:
+            block["invalid"] = self.invalid
+            block["raw_input"] = self.raw
+        return block

@@ -1,0 +1,74 @@
+"""Block buffers, the Python twin of `_speedups/buffer.pxi`.
+
+A `Buffer` holds the UTF-8 bytes of one block while it is open. Halves of surrogate pairs, which JSON escapes can
+smuggle in, are kept as three bytes each, so that a pair whose halves come in two deltas is joined when the text is
+read; a half without a partner becomes U+FFFD. All buffers of a stream share one `Meter`: what they hold together
+is what `Limits.content_bytes` bounds.
+"""
+
+from __future__ import annotations
+
+
+class Meter:
+    """Counts the accumulated bytes of a stream."""
+
+    __slots__ = ("used",)
+
+    def __init__(self) -> None:
+        self.used = 0
+
+
+def mend(text: str) -> str:
+    """`text` with split surrogate pairs joined and lone halves replaced by U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class Buffer:
+    """Text under construction. `len()` is in UTF-8 bytes; nothing is copied until it is read."""
+
+    __slots__ = ("_data", "_meter", "_shown", "odd")
+
+    def __init__(self, meter: Meter) -> None:
+        self._data = bytearray()
+        self._meter = meter
+        self._shown = 0  # how far `unseen` has read
+        self.odd = False  # whether a surrogate half is among the bytes
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def append(self, text: str) -> None:
+        """Add `text`, which may hold surrogate halves."""
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            data = text.encode("utf-8", "surrogatepass")
+            self.odd = True
+        self._data += data
+        self._meter.used += len(data)
+
+    def tail(self, start: int) -> bytes:
+        """The bytes from `start` on."""
+        return bytes(self._data[start:])
+
+    def text(self) -> str:
+        """Everything so far."""
+        return self._decode(self._data)
+
+    def unseen(self, final: bool = False) -> str:
+        """What was added since the last call; unless `final`, half of a pair waits for its partner."""
+        data = self._data[self._shown:]
+        if self.odd and not final and data[-3:-2] == b"\xed" and 0xA0 <= data[-2] < 0xB0:
+            del data[-3:]
+        self._shown += len(data)
+        return self._decode(data) if data else ""
+
+    def take(self) -> str:
+        """Everything, for the last time: the bytes are given back (the meter keeps counting them)."""
+        text = self._decode(self._data)
+        self._data = bytearray()
+        self._shown = 0
+        return text
+
+    def _decode(self, data: bytearray) -> str:
+        return mend(data.decode("utf-8", "surrogatepass")) if self.odd else data.decode()

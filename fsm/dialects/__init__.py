@@ -1,0 +1,52 @@
+"""The dialects: one class each, one vendor's wire JSON each. `make` gives a fresh one per stream, `detect` finds out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fsm import _tables as T
+from fsm.dialects.anthropic import Anthropic
+from fsm.dialects.base import Dialect, Emit
+from fsm.dialects.canonical import Canonical
+from fsm.dialects.openai_chat import OpenAIChat
+from fsm.errors import UnknownDialectError
+
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical)}
+assert DIALECTS.keys() == T.DIALECTS.keys()
+
+AUTO = "auto"
+
+
+def check(name: str) -> str:
+    """`name` if it is a dialect's or "auto". Raises UnknownDialectError."""
+    if name != AUTO and name not in DIALECTS:
+        raise UnknownDialectError(f"no dialect is called {name!r}; there are {', '.join([AUTO, *DIALECTS])}")
+    return name
+
+
+def make(name: str, emit: Emit, choice: int) -> Dialect:
+    """A fresh dialect for one stream."""
+    return DIALECTS[name](emit, choice)
+
+
+def detect(payload: dict[str, Any], event: str | None) -> str | None:
+    """The dialect of a stream whose first telling event is this one, or None if it tells nothing.
+
+    The rules, in this order:
+    1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
+    2. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
+    3. there are `choices`, or the object is a completion's -> openai-chat;
+    4. an error object without more -> openai-chat, the plainest reader of errors.
+    """
+    word = payload.get("type")
+    if not isinstance(word, str):
+        word = event
+    if word in Anthropic.TYPES or (word == "message" and isinstance(payload.get("content"), list)):
+        return Anthropic.name
+    if word in Canonical.TYPES:
+        return Canonical.name
+    if "choices" in payload or str(payload.get("object", "")).startswith(("chat.completion", "text_completion")):
+        return OpenAIChat.name
+    if payload.get("error"):
+        return Anthropic.name if word == "error" and isinstance(payload["error"], dict) and "type" in payload["error"] and "code" not in payload["error"] else OpenAIChat.name
+    return None

@@ -1,0 +1,116 @@
+"""Anthropic Messages: named events, blocks with bounds, an index that is the position in the message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fsm import _tables as T
+from fsm.arguments import compact, exactly
+from fsm.dialects.base import Dialect, error_event, number, text
+from fsm.events import NormalizedEvent
+
+_TOOL_FIELDS = frozenset({"type", "id", "name", "input"})
+
+
+class Anthropic(Dialect):
+    """`message_start`, `content_block_*`, `message_delta`, `message_stop`, `ping`, `error`."""
+
+    name = "anthropic"
+    TYPES = frozenset({"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"})
+
+    __slots__ = ()
+
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+        word = payload.get("type")
+        if not isinstance(word, str):
+            word = event  # R-28
+        if word == "content_block_delta":
+            return self._delta(payload)
+        if word == "content_block_start":
+            self._start(payload, raw)
+        elif word == "content_block_stop":
+            self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
+        elif word == "message_start":
+            self._message_start(payload.get("message"), raw, "message")
+        elif word == "message_delta":
+            self._message_delta(payload)
+        elif word == "message_stop":
+            self.emit(NormalizedEvent(T.MESSAGE_STOP))
+        elif word == "ping":
+            self.emit(NormalizedEvent(T.PING))
+        elif word == "error" or payload.get("error"):
+            self.emit(error_event(payload.get("error") or payload, "error"))
+        elif word == "message" and isinstance(payload.get("content"), list):
+            self._message_start(payload, raw)  # a whole answer that was not streamed
+        else:
+            return False
+        return True
+
+    def _delta(self, payload: dict[str, Any]) -> bool:
+        delta = payload.get("delta")
+        if not isinstance(delta, dict):
+            return False
+        index = number(payload.get("index"))
+        kind = delta.get("type")
+        if kind == "text_delta":
+            event = NormalizedEvent(T.TEXT_DELTA, index, text(delta.get("text")))
+        elif kind == "input_json_delta":
+            event = NormalizedEvent(T.TOOL_INPUT_DELTA, index, fragment=text(delta.get("partial_json")))
+        elif kind == "thinking_delta":
+            event = NormalizedEvent(T.THINKING_DELTA, index, text(delta.get("thinking")))
+        elif kind == "signature_delta":
+            event = NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(delta.get("signature")))
+        elif kind == "citations_delta" and "citation" in delta:
+            event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={"citations": [delta["citation"]]})
+        elif kind == "compaction_delta":
+            event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={k: v for k, v in delta.items() if k != "type"})
+        else:
+            event = NormalizedEvent(T.OPAQUE_BLOCK, index)  # a block that cannot be folded
+        self.emit(event)
+        return True
+
+    def _start(self, payload: dict[str, Any], raw: bytes) -> None:
+        block = payload.get("content_block")
+        if isinstance(block, dict):
+            self._open(block, number(payload.get("index")), raw, "content_block")
+
+    def _open(self, block: dict[str, Any], index: int | None, raw: bytes, *path: str | int) -> None:
+        kind = block.get("type")
+        if kind == "tool_use":
+            given = block.get("input")
+            given = compact(exactly(given, raw, *path, "input")) if isinstance(given, dict) and given else text(given)
+            extra = {k: v for k, v in block.items() if k not in _TOOL_FIELDS and v is not None}
+            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), input=given, extra=extra or None))
+        elif kind in ("text", "thinking"):
+            rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature") and v}
+            self.emit(NormalizedEvent(T.BLOCK_START, index, text(block.get(kind)), kind=kind, signature=text(block.get("signature")), block=rest or None))
+        elif isinstance(kind, str):
+            self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
+
+    def _message_start(self, message: Any, raw: bytes, *path: str | int) -> None:
+        message = message if isinstance(message, dict) else {}
+        self.emit(NormalizedEvent(T.MESSAGE_START, id=text(message.get("id")), model=text(message.get("model"))))
+        if isinstance(message.get("usage"), dict):
+            self.emit(NormalizedEvent(T.USAGE, usage=message["usage"]))
+        content = message.get("content")
+        if isinstance(content, list) and content:
+            self.emit(NormalizedEvent(T.SNAPSHOT, content=[self._restated(b, raw, *path, "content", i) for i, b in enumerate(content) if isinstance(b, dict)]))
+        if text(message.get("stop_reason")):
+            self.emit(NormalizedEvent(T.STOP_REASON, reason=message["stop_reason"]))
+
+    def _restated(self, block: dict[str, Any], raw: bytes, *path: str | int) -> dict[str, Any]:
+        """A block of a whole message in the form that a SNAPSHOT has: a call's input as JSON text."""
+        if block.get("type") != "tool_use":
+            return block
+        given = block.get("input")
+        extra = {k: v for k, v in block.items() if k not in _TOOL_FIELDS and v is not None}
+        return {"type": "tool_use", "id": text(block.get("id")), "name": text(block.get("name")), "extra": extra or None,
+                "arguments": compact(exactly(given, raw, *path, "input")) if isinstance(given, dict) else text(given)}
+
+    def _message_delta(self, payload: dict[str, Any]) -> None:
+        if isinstance(payload.get("usage"), dict):
+            self.emit(NormalizedEvent(T.USAGE, usage=payload["usage"]))
+        delta = payload.get("delta")
+        reason = text(delta.get("stop_reason")) if isinstance(delta, dict) else None
+        if reason:
+            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))

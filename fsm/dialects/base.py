@@ -1,0 +1,70 @@
+"""What every dialect is: wire JSON in, normalized events out. It accumulates nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from fsm import _tables as T
+from fsm.events import NormalizedEvent
+
+Emit = Callable[[NormalizedEvent], None]
+
+
+class Dialect:
+    """One vendor's wire. `emit` takes each normalized event at once; `choice` selects one of several answers.
+
+    A dialect may remember what it needs to read the next event (that metadata is still missing, half a tag), never
+    content.
+    """
+
+    name: ClassVar[str]
+    #: whether a bare delta of the wire is a bare delta of the alphabet now, so that the compiled engine may take it
+    direct: Any = True
+
+    __slots__: tuple[str, ...] = ("choice", "emit")
+
+    def __init__(self, emit: Emit, choice: int = 0) -> None:
+        self.emit = emit
+        self.choice = choice
+
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+        """Emit what `payload` says; False if it is of an unknown type. `event` is its SSE name, `raw` its bytes."""
+        raise NotImplementedError
+
+    def word(self, data: bytes) -> bool:
+        """Take data that is no JSON; False if it means nothing here."""
+        return False
+
+    def flush(self) -> None:
+        """The stream ends or breaks here: emit what was held back."""
+
+
+def text(value: Any) -> str | None:
+    """A wire string that says something: null, absent and empty are the same (R-49)."""
+    return value if isinstance(value, str) and value else None
+
+
+def number(value: Any) -> int | None:
+    """A wire index. Numbers in strings and whole floats are indexes too."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def error_event(error: Any, fallback: str) -> NormalizedEvent:
+    """An ERROR from any of the shapes an error object has: an object, a string, a nested `error`, an HTTP status."""
+    if isinstance(error, dict) and isinstance(error.get("error"), dict):
+        error = error["error"]
+    if not isinstance(error, dict):
+        return NormalizedEvent(T.ERROR, kind=fallback, message=str(error) if error else fallback)
+    codes = [error.get(key) for key in ("type", "code", "status", "status_code")]
+    words = [str(c) for c in codes if isinstance(c, (str, int)) and not isinstance(c, bool) and str(c)]
+    nested = error.get("metadata")
+    if isinstance(nested, dict) and text(nested.get("error_type")):
+        words.append(nested["error_type"])
+    message = next((m for m in (error.get("message"), error.get("detail"), error.get("msg")) if text(m)), None)
+    return NormalizedEvent(T.ERROR, kind=words[0] if words else fallback, code=words[1] if len(words) > 1 else None,
+                           message=message or (words[0] if words else fallback))

@@ -1,0 +1,215 @@
+"""OpenAI Chat Completions and its imitators: index-less text and reasoning, labelled tool calls, no bounds at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fsm import _tables as T
+from fsm.arguments import compact, exactly
+from fsm.dialects.base import Dialect, Emit, error_event, number, text
+from fsm.dialects.think import ThinkTags
+from fsm.events import NormalizedEvent
+
+
+class OpenAIChat(Dialect):
+    """`choices[].delta`, `finish_reason`, `usage`, `[DONE]`; also whole `message`s and legacy `text` (R-36)."""
+
+    name = "openai-chat"
+
+    __slots__ = ("_tags", "_unknown", "direct")
+
+    def __init__(self, emit: Emit, choice: int = 0) -> None:
+        super().__init__(emit, choice)
+        self._unknown = {"id", "model"}  # metadata to look for, until content begins
+        self._tags = ThinkTags()
+        self.direct = False  # until the content cannot begin with <think> any more
+
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+        choices = payload.get("choices")
+        error = payload.get("error")
+        if not isinstance(choices, list) and not error and not isinstance(payload.get("usage"), dict):
+            if event == "error" or payload.get("object") == "error" or payload.get("type") == "error":
+                self._fail(payload)
+                return True
+            return "choices" in payload or str(payload.get("object", "")).startswith("chat.completion")
+        if self._unknown:
+            self._meta(payload)
+        for choice in choices if isinstance(choices, list) else ():
+            if isinstance(choice, dict) and (number(choice.get("index")) or 0) == self.choice:
+                self._choice(choice, raw, choices.index(choice))
+                if choice.get("finish_reason") == "error" and not error:
+                    error = choice.get("error") or {"type": "error", "message": "the upstream finished with an error"}
+        self._usage(payload)
+        if error:
+            self._fail(error)
+        return True
+
+    def word(self, data: bytes) -> bool:
+        if data.strip() != b"[DONE]":
+            return False
+        self.flush()
+        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+        return True
+
+    def flush(self) -> None:
+        for thinking, piece in self._tags.flush():
+            self.emit(NormalizedEvent(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece))
+        self.direct = self._tags.off
+
+    # ------------------------------------------------------------ one chunk
+
+    def _meta(self, payload: dict[str, Any]) -> None:
+        """Every chunk repeats id and model, some in the first chunks only as empty strings: take each once."""
+        found: dict[str, Any] = {key: payload[key] for key in self._unknown if text(payload.get(key))}
+        if found:
+            self._unknown -= found.keys()
+            self.emit(NormalizedEvent(T.MESSAGE_START, **found))
+
+    def _usage(self, payload: dict[str, Any]) -> None:
+        usage = payload.get("usage")
+        if not isinstance(usage, dict):
+            groq = payload.get("x_groq")
+            usage = groq.get("usage") if isinstance(groq, dict) else None
+        if isinstance(usage, dict) and usage:
+            self.emit(NormalizedEvent(T.USAGE, usage=usage))
+
+    def _fail(self, error: Any) -> None:
+        self.flush()
+        self.emit(error_event(error, "error"))
+
+    def _choice(self, choice: dict[str, Any], raw: bytes, at: int) -> None:
+        delta = choice.get("delta")
+        if isinstance(delta, dict):
+            self._delta(delta, raw, "choices", at, "delta")
+        elif text(choice.get("text")):  # legacy completions
+            self._content(choice["text"])
+        message = choice.get("message")
+        if isinstance(message, dict) and not isinstance(delta, dict):
+            self._snapshot(message, raw, "choices", at, "message")
+        reason = text(choice.get("finish_reason"))
+        if reason and reason != "error":
+            self.flush()
+            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+
+    def _delta(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
+        self._reasoning(delta)
+        content = delta.get("content")
+        if self._unknown and any(value for key, value in delta.items() if key != "role"):
+            self._unknown = set()  # content began: a start would be a second attempt now
+        if isinstance(content, str):
+            if content:
+                self._content(content)
+        elif isinstance(content, list):
+            self._parts(content)
+        if text(delta.get("refusal")):
+            self.flush()
+            self.emit(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
+        calls = delta.get("tool_calls")
+        if isinstance(calls, dict):
+            calls = [calls]
+        if isinstance(calls, list) and calls:
+            self.flush()
+            entries = [c for c in calls if isinstance(c, dict)]
+            for i, call in enumerate(entries):
+                self._call(call, len(entries) > 1, raw, *path, "tool_calls", i)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict):
+            self.flush()
+            self._call({"function": legacy}, False, raw, *path)
+
+    def _content(self, content: str) -> None:
+        if self.direct:
+            self.emit(NormalizedEvent(T.TEXT_DELTA, None, content))
+            return
+        for thinking, piece in self._tags.feed(content):
+            self.emit(NormalizedEvent(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece))
+        self.direct = self._tags.off
+
+    def _parts(self, parts: list[Any]) -> None:
+        """Content as a list of typed parts (Mistral and others)."""
+        for part in parts:
+            if isinstance(part, str):
+                self._content(part)
+            elif isinstance(part, dict):
+                if text(part.get("text")) and part.get("type") in ("text", "output_text", None):
+                    self._content(part["text"])
+                elif part.get("type") in ("thinking", "reasoning"):
+                    inner = part.get("thinking") or part.get("text") or part.get("reasoning")
+                    pieces = [p.get("text") if isinstance(p, dict) else p for p in inner] if isinstance(inner, list) else [inner]
+                    for piece in pieces:
+                        self._think(text(piece), text(part.get("signature")))
+                elif part.get("type") not in ("text", None):
+                    self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
+
+    def _reasoning(self, delta: dict[str, Any]) -> None:
+        """Up to three copies of the same reasoning in one delta: one channel is taken; signatures from any."""
+        details = delta.get("reasoning_details")
+        details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+        plain = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+        if plain is None and isinstance(delta.get("reasoning"), dict):
+            plain = text(delta["reasoning"].get("content")) or text(delta["reasoning"].get("text"))
+        self._think(plain, None)
+        for detail in details:
+            words = None if plain else text(detail.get("text")) or text(detail.get("summary"))
+            self._think(words, text(detail.get("signature")))
+            if text(detail.get("data")):
+                self.flush()
+                self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={"type": "redacted_thinking", "data": detail["data"]}))
+        if text(delta.get("reasoning_signature")):
+            self._think(None, delta["reasoning_signature"])
+
+    def _think(self, words: str | None, signature: str | None) -> None:
+        if words:
+            self.flush()
+            self.emit(NormalizedEvent(T.THINKING_DELTA, None, words))
+        if signature:
+            self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
+
+    def _call(self, call: dict[str, Any], sibling: bool, raw: bytes, *path: str | int) -> None:
+        function = call.get("function")
+        function = function if isinstance(function, dict) else call.get("custom") if isinstance(call.get("custom"), dict) else {}
+        index, id_, name = number(call.get("index")), text(call.get("id")), text(function.get("name"))
+        given = function.get("arguments", function.get("input"))
+        if isinstance(given, (dict, list)):
+            key = "arguments" if "arguments" in function else "input"
+            given = compact(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
+        fragment = text(given)
+        if id_ or name or (sibling and index is None):
+            extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
+            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra or None))
+        elif fragment:
+            self.emit(NormalizedEvent(T.TOOL_INPUT_DELTA, index, fragment=fragment))
+
+    # ------------------------------------------------------------ whole messages
+
+    def _snapshot(self, message: dict[str, Any], raw: bytes, *path: str | int) -> None:
+        """A `message` where a delta is due restates everything (fine print 15)."""
+        blocks: list[dict[str, Any]] = []
+        tags = ThinkTags()
+        thinking = text(message.get("reasoning_content")) or text(message.get("reasoning"))
+        if thinking:
+            blocks.append({"type": "thinking", "thinking": thinking})
+        content = message.get("content")
+        parts = content if isinstance(content, list) else [content]
+        for part in parts:
+            words = text(part.get("text")) if isinstance(part, dict) else text(part)
+            if isinstance(part, dict) and part.get("type") == "thinking":
+                inner = part.get("thinking")
+                words = "".join(text(p.get("text")) or "" for p in inner if isinstance(p, dict)) if isinstance(inner, list) else text(inner)
+                blocks.append({"type": "thinking", "thinking": words or ""})
+            elif words:
+                for is_thinking, piece in [*tags.feed(words), *tags.flush()]:
+                    kind = "thinking" if is_thinking else "text"
+                    blocks.append({"type": kind, kind: piece})
+        if text(message.get("refusal")):
+            blocks.append({"type": "refusal", "refusal": message["refusal"]})
+        calls = message.get("tool_calls")
+        for i, call in enumerate(calls if isinstance(calls, list) else ()):
+            function = call.get("function") if isinstance(call, dict) else None
+            if isinstance(function, dict):
+                given = function.get("arguments")
+                if isinstance(given, dict):
+                    given = compact(exactly(given, raw, *path, "tool_calls", i, "function", "arguments"))
+                blocks.append({"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")), "arguments": text(given)})
+        if blocks:
+            self.emit(NormalizedEvent(T.SNAPSHOT, content=blocks))

@@ -1,0 +1,65 @@
+"""`<think>…</think>` at the very start of the content is thinking (fine print 18).
+
+The tags may be cut anywhere. What could still become a tag is held back: a dozen characters at most, or blank space
+before the first word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+OPEN, CLOSE = "<think>", "</think>"
+_SPACE_HELD = 64
+
+_START, _INSIDE, _OFF = range(3)
+
+
+class ThinkTags:
+    """Splits content into (is_thinking, text) pieces."""
+
+    __slots__ = ("_held", "_stage")
+
+    def __init__(self) -> None:
+        self._stage = _START
+        self._held = ""
+
+    @property
+    def off(self) -> bool:
+        """Whether the rest of the content is plain."""
+        return self._stage == _OFF
+
+    def feed(self, text: str) -> Iterator[tuple[bool, str]]:
+        """Take content; yields the pieces whose kind is certain."""
+        text = self._held + text
+        self._held = ""
+        if self._stage == _START:
+            bare = text.lstrip()
+            if OPEN.startswith(bare) and len(text) - len(bare) <= _SPACE_HELD and bare != OPEN:
+                self._held = text
+                return
+            if not bare.startswith(OPEN):
+                self._stage = _OFF
+            else:
+                self._stage = _INSIDE
+                text = bare[len(OPEN):]
+        if self._stage == _INSIDE:
+            thought, tag, rest = text.partition(CLOSE)
+            if tag:
+                self._stage = _OFF
+                text = rest
+            else:
+                keep = next((n for n in range(min(len(CLOSE) - 1, len(text)), 0, -1) if CLOSE.startswith(text[-n:])), 0)
+                thought, self._held = (text[:-keep], text[-keep:]) if keep else (text, "")
+                text = ""
+            if thought:
+                yield True, thought
+        if text:
+            yield False, text
+
+    def flush(self) -> Iterator[tuple[bool, str]]:
+        """The content ends or another kind begins: what was held is what it looks like."""
+        held, self._held = self._held, ""
+        if held:
+            yield self._stage == _INSIDE, held
+        if self._stage == _START and held:
+            self._stage = _OFF

@@ -1,0 +1,228 @@
+"""What the message is once its stream is over: open blocks, restatements, twins, stop reason, order.
+
+`Ending` is a short-lived view on an accumulator. It says which case of an end holds, and builds the message or the
+partial. Rules: DESIGN section 5 ("End") and fine print 1, 10, 11, 14, 15.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fsm import _tables as T
+from fsm import arguments
+from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.errors import ErrorInfo, classify
+from fsm.events import NormalizedEvent
+from fsm.message import Message, Partial
+
+if TYPE_CHECKING:
+    from fsm.accumulator import Accumulator
+
+#: what the calls of a failed stream are marked with, unless they have a reason of their own
+_STREAM_MARKS = {T.ERROR: "stream_error", T.MESSAGE_START: "stream_error", T.MESSAGE_STOP: "stream_error", T.EOF: "stream_incomplete",
+                 T.CANCEL: "stream_cancelled", T.TIMEOUT: "stream_timed_out", T.OVERFLOW: "stream_overflow"}
+
+
+class Ending:
+    """The end of the message that `acc` holds."""
+
+    __slots__ = ("_acc", "_table")
+
+    def __init__(self, acc: Accumulator) -> None:
+        self._acc = acc
+        self._table = acc.dialect
+
+    # ------------------------------------------------------------ which end
+
+    def case(self, at_eof: bool) -> int:
+        """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
+        reason = self._reason()
+        has_call = any(True for _ in self._acc.calls.kept()) or any(b.get("type") == TOOL for b in self._acc.snapshot or ())
+        if reason in self._table["failed_call"] and not has_call:
+            return T.EOF_FAILED_CALL
+        if at_eof and (reason is None or (reason not in self._table["cut"] and self._open_call() is not None)):
+            return T.EOF_CUT
+        return T.EOF_WHOLE
+
+    def _reason(self) -> str | None:
+        """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
+        reasons = self._acc.reasons
+        for group in ("cut", "filtered", "failed_call"):
+            for reason in reasons:
+                if reason in self._table[group]:
+                    return reason
+        return next(reversed(reasons), None)
+
+    def _open_call(self) -> Call | None:
+        """A call that the end of the connection would cut (fine print 11)."""
+        for call in self._acc.calls.kept():
+            if call.open and call.twin_of is None:
+                if self._table["explicit_stops"]:
+                    return call
+                if not call.complete and (not call.bare or self._acc.calls.wants_arguments(call)) and not self._parses(call):
+                    return call
+        return None
+
+    def _parses(self, call: Call) -> bool:
+        return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), self._acc.limits.depth).value is not None
+
+    # ------------------------------------------------------------ the message
+
+    def complete(self, at_eof: bool) -> Message:
+        """Archive what is open and build the message."""
+        acc = self._acc
+        self._apply_snapshot()
+        reason = self._reason()
+        cut, filtered = reason in self._table["cut"], reason in self._table["filtered"]
+        failed = reason in self._table["failed_call"]
+        mark = (self._table["stop_reasons"][reason] if filtered else "failed_call" if failed else None) if reason else None
+        self._settle(mark, announce=not cut)
+        kept = list(acc.calls.kept())
+        dropped: list[dict[str, Any]] = []
+        if cut and kept:
+            acc.note("calls_dropped", f"the stop reason {reason!r} dropped {len(kept)} call(s)")
+            dropped = [c.canonical() for c in self._ordered() if isinstance(c, Call)]
+            for call in kept:
+                call.left_out = True
+        canonical = self._table["stop_reasons"].get(reason) if reason else None
+        has_calls = bool(kept) and not cut
+        if reason is None:
+            acc.note("no_stop_reason", "the message ended without a stop reason")
+        elif at_eof:
+            acc.note("no_terminator", "the connection ended after the stop reason, without the terminator")
+        stop = canonical if cut or filtered else "tool_use" if has_calls else "end_turn" if reason is None or canonical == "tool_use" else canonical
+        if reason is not None and canonical is not None and stop != canonical:
+            acc.note("stop_reason_replaced", f"{reason!r} was stated; the content says {stop!r}")
+        return Message(content=self._content(), id=acc.id, model=acc.model, stop_reason=stop, raw_stop_reason=reason,
+                       usage=acc.usage, dropped_calls=dropped)
+
+    def fail(self, ev: NormalizedEvent) -> tuple[ErrorInfo, Partial]:
+        """Archive what is open, mark every call, and say what went wrong (fine print 10)."""
+        acc = self._acc
+        info = self._failure(ev)
+        if not acc.blocks:
+            self._apply_snapshot()
+        self._settle(_STREAM_MARKS[ev.type], announce=True, failed=True)
+        partial = Partial(content=self._content(), id=acc.id, model=acc.model, stop_reason=None, raw_stop_reason=self._reason(), usage=acc.usage)
+        return info, partial
+
+    def _failure(self, ev: NormalizedEvent) -> ErrorInfo:
+        acc = self._acc
+        if ev.type == T.MESSAGE_START:
+            type_, message = "stream_restarted", "a second message began after content: two attempts were spliced; discard both"
+        elif ev.type == T.MESSAGE_STOP or (ev.type == T.EOF and self.case(at_eof=True) == T.EOF_FAILED_CALL):
+            type_, message = "failed_call", f"the stop reason {self._reason()!r} says that a call failed, and there is none"
+        else:
+            type_ = ev.kind or ev.reason or ("incomplete_stream" if ev.type == T.EOF else "error")
+            message = ev.message or type_
+        code = ev.code if ev.code != type_ else None
+        _class, retry = classify(type_, code)
+        pending = acc.pending
+        return ErrorInfo(type_, message, retry, code, acc.offset, acc.event_number, T.STATES[acc.stepper.state], None if pending is None else pending.number)
+
+    def _settle(self, mark: str | None, announce: bool, failed: bool = False) -> None:
+        """Archive every open block and give every call its verdict; `mark` is what a call without fault gets."""
+        acc = self._acc
+        calls = acc.calls
+        for block in acc.blocks:
+            if isinstance(block, Call) or not block.open:
+                continue
+            if block.index is not None and acc.dialect["explicit_stops"] and not failed:
+                acc.note("missing_stop", f"block {block.number} was closed by the end of the message")
+            acc._archive(block)
+        for call in [c for c in calls.all if c.twin_of is None] + [c for c in calls.all if c.twin_of is not None]:
+            if call.left_out:
+                continue
+            if call.sealed:
+                was_ready = call.invalid is None
+                if call.late is not None:
+                    calls.settle_late(call)
+                call.invalid = call.invalid or mark
+                if was_ready and call.invalid and not failed:
+                    acc.take_back(call)
+                continue
+            if call.twin_of is not None:
+                if not calls.settle_twin(call):
+                    continue
+                call.announced = call.announced or announce
+            if call.open and not call.stopped and acc.dialect["explicit_stops"] and not failed:
+                acc.note("missing_stop", f"{call.label} was closed by the end of the message")
+            calls.judge(call)
+            if failed and call.invalid == "unparsable_arguments":
+                call.invalid = "incomplete"
+            call.invalid = call.invalid or mark
+            if announce:
+                acc._archive(call)
+            else:
+                call.sealed, call.open = True, False
+
+    def _ordered(self) -> list[Block]:
+        """The blocks of the message in its order (fine print 1); no empty ones."""
+        blocks = [b for b in self._acc.blocks if not b.left_out and not b.empty]
+        return sorted(blocks, key=lambda b: (b.position, b.number)) if self._table["positional"] else blocks
+
+    def _content(self) -> list[dict[str, Any]]:
+        return [block.canonical() for block in self._ordered()]
+
+    # ------------------------------------------------------------ restatements
+
+    def _apply_snapshot(self) -> None:
+        """Fill in from the last full restatement what was not streamed (fine print 15)."""
+        acc = self._acc
+        if not acc.snapshot:
+            return
+        streamed = {b.kind for b in acc.blocks if not b.empty}
+        snapshot, acc.snapshot = acc.snapshot, None
+        for block in snapshot:
+            kind = block.get("type")
+            if kind == TOOL:
+                self._snapshot_call(block)
+            elif kind not in streamed and not (kind not in (TEXT, THINKING, REFUSAL) and OPAQUE in streamed):
+                self._add_from_snapshot(block, str(kind))
+            elif kind in (TEXT, THINKING):
+                have = "".join(b.text or b.buffer.text() for b in acc.blocks if b.kind == kind)
+                want = "".join(str(b.get(kind, "")) for b in snapshot if b.get("type") == kind)
+                if have != want:
+                    acc.note("snapshot_contradicts", f"the {kind} was restated as {want[:120]!r}")
+
+    def _add_from_snapshot(self, block: dict[str, Any], kind: str) -> None:
+        acc = self._acc
+        acc.note("snapshot_used", f"a {kind} block came only in the restatement")
+        rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature")} or None
+        if kind in (TEXT, REFUSAL):
+            acc.open_text(NormalizedEvent(T.BLOCK_START, None, str(block.get(kind) or ""), kind=kind, block=rest))
+        elif kind == THINKING:
+            acc.open_thinking(NormalizedEvent(T.BLOCK_START, None, str(block.get(kind) or ""), kind=kind, signature=block.get("signature"), block=rest))
+        else:
+            acc.open_opaque(NormalizedEvent(T.OPAQUE_BLOCK, None, block=block))
+
+    def _snapshot_call(self, block: dict[str, Any]) -> None:
+        acc = self._acc
+        id_, text = block.get("id"), block.get("arguments") or ""
+        call = acc.calls.by_id(id_) if id_ else None
+        if call is None:
+            same = [c for c in acc.calls.kept() if c.name == block.get("name")] if not id_ or any(c.made_up for c in acc.calls.kept()) else []
+            call = same[0] if len(same) == 1 else None
+        if call is None:
+            acc.note("snapshot_used", f"the call {id_!r} came only in the restatement")
+            event = NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), input=text or None, extra=block.get("extra"))
+            acc.open_tool(event)
+        elif call.snapshot is None and text:
+            call.snapshot = text
+            if call.sealed and not call.invalid and arguments.parse(text, acc.limits.depth).value != call.input:
+                call.invalid = "contradicted"
+                acc.note("snapshot_contradicts", f"{call.label} was restated with the input {text[:200]}")
+
+    # ------------------------------------------------------------ vendor blocks
+
+    @staticmethod
+    def fold_input(block: Block, max_depth: int) -> None:
+        """The input that a vendor block streamed becomes its `input`; cut, it is kept as text and never closed (R-70)."""
+        if len(block.buffer):
+            assert block.vendor is not None
+            text = block.buffer.take()
+            parsed = arguments.parse(text, max_depth)
+            if parsed.value is not None:
+                block.vendor["input"] = parsed.value
+            else:
+                block.vendor |= {"invalid": parsed.fault, "raw_input": text}

@@ -1,0 +1,214 @@
+"""The two vocabularies.
+
+`NormalizedEvent` is the alphabet between a dialect and the machine (`spec/stream.yaml`, DESIGN section 4): what
+every vendor's wire says, in one set of words. A harness with a wire layer of its own pushes these by hand.
+
+The other classes are what the reconstructor tells its caller. They are small, slotted and `match`-able.
+`index` in them is the number of the block in the order of opening, from 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fsm import _tables as T
+from fsm.errors import UsageError
+
+if TYPE_CHECKING:
+    from fsm.errors import ErrorInfo
+    from fsm.message import Message, Partial
+    from fsm.usage import Usage
+
+_IDS = {name.lower(): i for i, name in enumerate(T.EVENTS)}
+_FIELDS = {i: frozenset(T.FIELDS[name]) for i, name in enumerate(T.EVENTS)}
+
+
+class NormalizedEvent:
+    """One word of the normalized alphabet: `type` is an id of `fsm._tables`, every other field may be missing.
+
+    Fields live in the instance's dictionary and default on the class, since most events set one or two of them and
+    one is made per delta.
+    """
+
+    index: int | None
+    text: str | None
+    id: str | None = None
+    name: str | None = None
+    fragment: str | None = None
+    signature: str | None = None
+    usage: dict[str, Any] | None = None
+    reason: str | None = None
+    code: str | None = None
+    message: str | None = None
+    model: str | None = None
+    kind: str | None = None
+    block: dict[str, Any] | None = None
+    #: a full restatement of the input in a start event (JSON text)
+    input: str | None = None
+    #: vendor fields of a call, kept beside id, name and input
+    extra: dict[str, Any] | None = None
+    #: the event stands beside another of its kind in one wire delta (fine print 6)
+    sibling: bool = False
+    #: a full restatement of the message: blocks in canonical form
+    content: list[dict[str, Any]] | None = None
+
+    def __init__(self, type: int, index: int | None = None, text: str | None = None, **fields: Any) -> None:
+        self.type = type
+        self.index = index
+        self.text = text
+        if fields:
+            self.__dict__.update(fields)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> NormalizedEvent:
+        """The event that the canonical JSON form `{"type": "text_delta", …}` says.
+
+        Unknown fields are left out, fields of the wrong type too (a peer may send anything).
+        Raises UsageError for an unknown type.
+        """
+        word = data.get("type")
+        type_ = _IDS.get(word) if isinstance(word, str) else None
+        if type_ is None:
+            raise UsageError(f"no normalized event is called {word!r}; the words are {', '.join(sorted(_IDS))}")
+        event = cls(type_)
+        for key in _FIELDS[type_]:
+            value = data.get(key)
+            if value is not None and isinstance(value, _TYPES[key]) and not (key == "index" and isinstance(value, bool)):
+                setattr(event, key, value)
+        return event
+
+    def __repr__(self) -> str:
+        rest = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items() if k != "type" and v is not None)
+        return f"{T.EVENTS[self.type]}({rest})"
+
+
+_TYPES: dict[str, Any] = {
+    "index": int, "text": str, "id": str, "name": str, "fragment": str, "signature": str, "usage": dict, "reason": str,
+    "code": str, "message": str, "model": str, "kind": str, "block": dict, "input": str, "extra": dict, "sibling": bool,
+    "content": list,
+}
+
+
+class Event:
+    """Base of what `feed` returns."""
+
+    __slots__: tuple[str, ...] = ()
+    __match_args__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(getattr(self, n) == getattr(other, n) for n in self.__match_args__)
+
+    __hash__ = None  # type: ignore[assignment]  # events hold lists and dictionaries
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in self.__match_args__)})"
+
+
+class BlockStarted(Event):
+    """A block was opened: `kind` as in the message; `id` and `name` for calls, as far as known."""
+
+    __slots__ = ("id", "index", "kind", "name")
+    __match_args__ = ("index", "kind", "id", "name")
+
+    def __init__(self, index: int, kind: str, id: str | None = None, name: str | None = None) -> None:
+        self.index = index
+        self.kind = kind
+        self.id = id
+        self.name = name
+
+
+class _TextEvent(Event):
+    __slots__ = ("index", "text")
+    __match_args__ = ("index", "text")
+
+    def __init__(self, index: int, text: str) -> None:
+        self.index = index
+        self.text = text
+
+
+class TextDelta(_TextEvent):
+    """Text was added to a text (or refusal) block."""
+
+    __slots__ = ()
+
+
+class ThinkingDelta(_TextEvent):
+    """Text was added to a thinking block."""
+
+    __slots__ = ()
+
+
+class ToolInputDelta(_TextEvent):
+    """JSON text was added to a call's arguments: for display only, never for execution (R-76)."""
+
+    __slots__ = ()
+
+
+class BlockFinished(Event):
+    """A block was archived; `block` is its canonical form (R-94: every block once, complete and in order)."""
+
+    __slots__ = ("block", "index")
+    __match_args__ = ("index", "block")
+
+    def __init__(self, index: int, block: dict[str, Any]) -> None:
+        self.index = index
+        self.block = block
+
+
+class ToolReady(Event):
+    """A call is whole, valid, and ended by its own bounds (R-67): a read-only tool may start now (R-53, R-55)."""
+
+    __slots__ = ("id", "index", "input", "name")
+    __match_args__ = ("index", "id", "name", "input")
+
+    def __init__(self, index: int, id: str, name: str, input: dict[str, Any]) -> None:
+        self.index = index
+        self.id = id
+        self.name = name
+        self.input = input
+
+
+class ToolInvalid(Event):
+    """A call must not be executed; `reason` is its `invalid` mark (R-47, R-65)."""
+
+    __slots__ = ("id", "index", "name", "raw_input", "reason")
+    __match_args__ = ("index", "id", "name", "reason", "raw_input")
+
+    def __init__(self, index: int, id: str, name: str | None, reason: str, raw_input: str) -> None:
+        self.index = index
+        self.id = id
+        self.name = name
+        self.reason = reason
+        self.raw_input = raw_input
+
+
+class UsageUpdated(Event):
+    """The token counts of this message so far."""
+
+    __slots__ = ("usage",)
+    __match_args__ = ("usage",)
+
+    def __init__(self, usage: Usage) -> None:
+        self.usage = usage
+
+
+class MessageFinished(Event):
+    """The message is whole: side effects may be confirmed now (R-56)."""
+
+    __slots__ = ("message",)
+    __match_args__ = ("message",)
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+
+class StreamFailed(Event):
+    """The stream ended without a whole message; `partial` is invalid (R-85)."""
+
+    __slots__ = ("error", "partial", "state")
+    __match_args__ = ("state", "error", "partial")
+
+    def __init__(self, state: str, error: ErrorInfo, partial: Partial) -> None:
+        self.state = state
+        self.error = error
+        self.partial = partial

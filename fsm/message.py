@@ -1,0 +1,169 @@
+"""What comes out: `Message`, `Partial`, `Anomaly`, `Outcome`, and their JSON form, which is a stable contract."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut
+from fsm.usage import Usage
+
+if TYPE_CHECKING:
+    from fsm.metrics import Metrics
+
+
+class StreamState(StrEnum):
+    """The six states of a stream (R-83). The sub-state of STREAMING is `Reconstructor.pending`."""
+
+    INITIALIZING = "INITIALIZING"
+    STREAMING = "STREAMING"
+    COMPLETED = "COMPLETED"
+    CANCELLED = "CANCELLED"
+    ERRORED = "ERRORED"
+    TIMED_OUT = "TIMED_OUT"
+
+
+@dataclass(slots=True)
+class Message:
+    """A whole assistant message (R-01).
+
+    content:         Anthropic-shaped blocks: text, thinking (+signature), redacted_thinking, tool_use (+invalid and
+                     raw_input when it must not run), refusal, and vendor blocks carried through.
+    stop_reason:     end_turn, tool_use, max_tokens, stop_sequence, refusal, pause_turn, content_filter, or None where
+                     the upstream's word has no canonical one. It follows from the content.
+    raw_stop_reason: the upstream's own word.
+    dropped_calls:   the calls that a max-tokens stop dropped (R-62).
+    """
+
+    content: list[dict[str, Any]] = field(default_factory=list)
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    raw_stop_reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    dropped_calls: list[dict[str, Any]] = field(default_factory=list)
+    role: str = "assistant"
+
+    @property
+    def text(self) -> str:
+        """The text blocks, joined."""
+        return "".join(b["text"] for b in self.content if b["type"] == "text")
+
+    @property
+    def thinking(self) -> str:
+        """The thinking blocks, joined."""
+        return "".join(b["thinking"] for b in self.content if b["type"] == "thinking")
+
+    @property
+    def tool_calls(self) -> list[dict[str, Any]]:
+        """The calls that may run, in order."""
+        return [b for b in self.content if b["type"] == "tool_use" and not b.get("invalid")]
+
+    @property
+    def invalid_calls(self) -> list[dict[str, Any]]:
+        """The calls that need a result but must not run (R-47)."""
+        return [b for b in self.content if b["type"] == "tool_use" and b.get("invalid")]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as JSON-ready data; `from_dict` gives it back (R-01)."""
+        return {"role": self.role, "id": self.id, "model": self.model, "content": self.content, "stop_reason": self.stop_reason,
+                "raw_stop_reason": self.raw_stop_reason, "usage": self.usage.to_dict(), "dropped_calls": self.dropped_calls}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Message:
+        """The inverse of `to_dict`."""
+        return cls(content=data["content"], id=data.get("id"), model=data.get("model"), stop_reason=data.get("stop_reason"),
+                   raw_stop_reason=data.get("raw_stop_reason"), usage=Usage.from_dict(data.get("usage") or {}),
+                   dropped_calls=data.get("dropped_calls") or [], role=data.get("role", "assistant"))
+
+
+@dataclass(slots=True)
+class Partial(Message):
+    """What came of a message that did not complete. Never to be taken for one (R-85): every call is `invalid`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        # not super(): slots=True makes a second class, which the zero-argument form does not find
+        return {**Message.to_dict(self), "valid": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """A deviation that was survived: `kind` from the closed list in spec/stream.yaml, where, and what was done."""
+
+    kind: str
+    offset: int
+    event: int
+    detail: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "offset": self.offset, "event": self.event, "detail": self.detail}
+
+
+class Anomalies(list[Anomaly]):
+    """The anomalies kept (the first `Limits.anomalies`); `counts` has all of them by kind, `total` their number."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
+        self.counts: dict[str, int] = {}
+
+    def note(self, kind: str, offset: int, event: int, detail: str) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if len(self) < self._limit:
+            self.append(Anomaly(kind, offset, event, detail))
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+_RAISED = {"CANCELLED": StreamCancelled, "ERRORED": StreamErrored, "TIMED_OUT": StreamTimedOut}
+
+
+class Outcome:
+    """The end of a stream. `message` is there only if `state` is COMPLETED; else it raises the StreamError.
+
+    state, dialect, partial (or None), error (or None), anomalies, metrics.
+    """
+
+    __slots__ = ("_message", "anomalies", "dialect", "error", "metrics", "partial", "state")
+
+    def __init__(self, state: StreamState, dialect: str, message: Message | None, partial: Partial | None,
+                 error: ErrorInfo | None, anomalies: Anomalies, metrics: Metrics) -> None:
+        self.state = state
+        self.dialect = dialect
+        self._message = message
+        self.partial = partial
+        self.error = error
+        self.anomalies = anomalies
+        self.metrics = metrics
+
+    @property
+    def completed(self) -> bool:
+        return self._message is not None
+
+    @property
+    def message(self) -> Message:
+        """The whole message. Raises StreamErrored, StreamCancelled or StreamTimedOut when there is none (R-31, R-85)."""
+        if self._message is None:
+            raise self.exception()
+        return self._message
+
+    def exception(self) -> StreamError:
+        """The StreamError of a stream that did not complete. Raises ValueError when it did."""
+        if self.error is None:
+            raise ValueError("the stream completed: there is a message and no exception")
+        return _RAISED[self.state](self.error, self.partial)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stable JSON form (DESIGN section 6)."""
+        return {"state": str(self.state), "dialect": self.dialect,
+                "message": None if self._message is None else self._message.to_dict(),
+                "partial": None if self.partial is None else self.partial.to_dict(),
+                "error": None if self.error is None else self.error.to_dict(),
+                "anomalies": [a.to_dict() for a in self.anomalies], "metrics": self.metrics.to_dict()}
+
+    def __repr__(self) -> str:
+        what = f"{len(self._message.content)} blocks" if self._message is not None else f"error={self.error.type!r}" if self.error else ""
+        return f"<Outcome {self.state} {self.dialect} {what}>"

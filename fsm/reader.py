@@ -1,0 +1,193 @@
+"""From wire events to the dialect: JSON, detection, and bodies that are no event stream.
+
+The reader knows bytes and JSON objects. What they mean to a vendor is the dialect's, what they do to the message the
+accumulator's.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+
+from fsm import _tables as T
+from fsm import dialects
+from fsm.accumulator import Accumulator
+from fsm.arguments import loads
+from fsm.dialects.base import Dialect, error_event
+from fsm.events import NormalizedEvent
+from fsm.sse import OVERFLOW, Frame
+
+HEAD = 200  # bytes of a body that is no event stream, shown in the error
+
+
+class Reader:
+    """Decodes the wire events of one stream. `useful` counts those that said something."""
+
+    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_skip_bad", "dialect", "keepalives", "name", "sniffed", "useful")
+
+    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
+        self._acc = acc
+        self._choice = choice
+        self._skip_bad = skip_bad
+        self._head = b""
+        self._foreign: str | None = None
+        self.name = dialects.check(dialect)
+        self.dialect: Dialect | None = None
+        self.sniffed = False  # the first bytes were seen and begin an event stream
+        self.useful = 0
+        self.keepalives = 0
+        if self.name != dialects.AUTO:
+            self._choose(self.name)
+
+    def _choose(self, name: str) -> None:
+        self.name = name
+        self.dialect = dialects.make(name, self._acc.handle, self._choice)
+        self._acc.dialect = T.DIALECTS[name]
+
+    # ------------------------------------------------------------ the first bytes
+
+    def sniff(self, data: bytes) -> bytes | None:
+        """Look at the first bytes; returns what is to be parsed, or None while that is nothing.
+
+        A body that begins like markup or compressed bytes is no event stream: it ends as ERRORED, with its beginning
+        in the message, once enough of it is there to show.
+        """
+        self._head += data[: HEAD - len(self._head)] if self._foreign else data
+        if self._foreign is None:
+            first = self._head.removeprefix(b"\xef\xbb\xbf").lstrip()[:4]
+            if first[:1] == b"<":
+                self._foreign = "not_event_stream"
+            elif first[:2] == b"\x1f\x8b" or first == b"\x28\xb5\x2f\xfd":
+                self._foreign = "compressed_body"
+            elif len(first) < 4 and (not first or b"\x1f\x8b".startswith(first) or b"\x28\xb5\x2f\xfd".startswith(first)):
+                return None
+            else:
+                self.sniffed = True
+                head, self._head = self._head, self._head[:HEAD]
+                return head
+            self._head = self._head[:HEAD]
+        if len(self._head) >= HEAD:
+            self._refuse_foreign()
+        return None
+
+    def _refuse_foreign(self) -> None:
+        hint = {"not_event_stream": "it begins like a page of markup; look at the URL, the proxy and the status code",
+                "compressed_body": "it is compressed; let the HTTP client decode Content-Encoding"}[self._foreign or ""]
+        self._acc.note("body_not_stream", hint)
+        self._acc.handle(NormalizedEvent(T.ERROR, kind=self._foreign, message=f"the body is no event stream: {hint}. It begins with {self._head!r}"))
+        self._head = b""
+
+    def flush(self) -> None:
+        """The stream ends or breaks here: what the dialect held back is said."""
+        if self.dialect is not None:
+            self.dialect.flush()
+
+    def pushed(self) -> None:
+        """A normalized event was pushed by hand: it is in the canonical dialect unless another was named."""
+        self.useful += 1
+        if self.dialect is None:
+            self._choose("canonical")
+
+    def end(self) -> None:
+        """The input is over."""
+        acc = self._acc
+        if self._foreign is not None:
+            if self._head:
+                self._refuse_foreign()
+            return
+        self.flush()
+        if acc.event_number == 0 and not self.useful:
+            kind = "not_event_stream" if self._head.strip() else "empty_body"
+            message = f"no event in the body, which begins with {self._head[:HEAD]!r}" if self._head.strip() else "the body is empty"
+        else:
+            kind, message = "incomplete_stream", "the connection ended before the message did; nothing here may be taken for complete"
+        acc.handle(NormalizedEvent(T.EOF, kind=kind, message=message))
+
+    # ------------------------------------------------------------ wire events
+
+    def take(self, frame: Frame, number: int) -> None:
+        """Decode one wire event, the `number`th of the stream, and hand it on."""
+        event, data, offset, cut = frame
+        acc = self._acc
+        acc.offset = offset
+        acc.event_number = number
+        try:
+            payload = orjson.loads(data)
+        except ValueError:
+            payload = self._odd(event, data, cut)
+        if isinstance(payload, dict):
+            self._payload(payload, event, data)
+        elif isinstance(payload, list):
+            for item in payload:
+                if isinstance(item, dict):
+                    self._payload(item, event, data)
+        elif payload is not None:
+            acc.note("unknown_event", f"data is no object: {data[:80]!r}")
+
+    def _payload(self, payload: dict[str, Any], event: str | None, data: bytes) -> None:
+        if self.dialect is None:
+            found = dialects.detect(payload, event)
+            if found is None:
+                self.keepalives += 1
+                self._acc.note("unknown_event", f"nothing tells the dialect yet: {data[:80]!r}")
+                return
+            self._choose(found)
+        assert self.dialect is not None
+        if self.dialect.decode(payload, event, data):
+            self.useful += payload.get("type") != "ping"
+            self.keepalives += payload.get("type") == "ping"
+        else:
+            self.keepalives += 1
+            self._acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+
+    def _odd(self, event: str | None, data: bytes, cut: bool) -> Any:
+        """Data that orjson refuses: lone surrogates and bad UTF-8 are mended, a word may mean something, the rest is lost."""
+        acc = self._acc
+        if data is OVERFLOW or data == OVERFLOW:
+            acc.handle(NormalizedEvent(T.OVERFLOW, reason="event_overflow",
+                                       message=f"one event is longer than Limits.event_bytes = {acc.limits.event_bytes}"))
+            return None
+        bare = data.strip()
+        if bare[:1] in (b"{", b"[") and bare != b"[DONE]":
+            try:
+                return self._mended(data)
+            except (ValueError, RecursionError) as e:
+                self._bad(data, cut, str(e))
+                return None
+        if self.dialect is None and bare == b"[DONE]":
+            self._choose("openai-chat")
+        if self.dialect is not None and self.dialect.word(data):
+            self.useful += 1
+            return None
+        if event == "error" and acc.stepper.state not in T.FINAL:
+            acc.handle(error_event(bare.decode("utf-8", "replace"), "error"))
+            return None
+        self.keepalives += 1
+        acc.note("not_json", f"{event or 'data'}: {data[:80]!r}")
+        return None
+
+    def _mended(self, data: bytes) -> Any:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = data.decode("utf-8", "replace")
+            self._acc.note("invalid_utf8", f"{data[:80]!r}")
+            return loads(text)
+        return json.loads(text, parse_constant=_refuse)  # surrogate halves stay: two deltas may hold one pair
+
+    def _bad(self, data: bytes, cut: bool, why: str) -> None:
+        acc = self._acc
+        acc.note("bad_json", f"{why}: {data[:80]!r}")
+        if self._skip_bad or acc.stepper.state in T.FINAL or (cut and acc.reasons):
+            return
+        self.flush()
+        if cut:
+            acc.handle(NormalizedEvent(T.ERROR, kind="incomplete_stream", message=f"the connection ended inside an event: {data[-80:]!r}"))
+        else:
+            acc.handle(NormalizedEvent(T.ERROR, kind="bad_payload", message=f"an event was lost, since its JSON does not parse ({why}): {data[:120]!r}"))
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")

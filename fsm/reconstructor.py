@@ -1,0 +1,298 @@
+"""The facade: bytes in, events and an outcome out. Limits, clocks and metrics live here; no I/O does.
+
+One source for both engines: `_backend` gives the twinned parts, everything else is the same Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from fsm import _backend, snapshots
+from fsm import _tables as T
+from fsm.accumulator import Accumulator
+from fsm.errors import ErrorInfo, UsageError
+from fsm.events import Event, NormalizedEvent
+from fsm.limits import Limits, Timeouts
+from fsm.message import Anomalies, Outcome, Partial, StreamState
+from fsm.metrics import Metrics
+from fsm.reader import Reader
+from fsm.snapshots import Pending
+from fsm.tools import ToolRegistry
+from fsm.usage import Usage
+
+Body = bytes | bytearray | memoryview
+DELTAS = ("none", "chunk", "each")
+
+
+class Reconstructor:
+    """Rebuilds one message from the raw bytes of one streaming response.
+
+    dialect:  "anthropic", "openai-chat", "canonical", or "auto" (from the first telling event).
+    tools:    a ToolRegistry, a mapping name -> JSON Schema, or a vendor's list of tools; None takes any name unchecked.
+    limits:   default `Limits()`.
+    timeouts: default `Timeouts()`; judged by `tick`.
+    deltas:   "none" (finished blocks and the end only), "chunk" (what one `feed` adds to a block is one event; default),
+              "each" (one event per wire delta).
+    observer: an object whose `on_enter_<STATE>`/`on_exit_<STATE>` are called at each change of state.
+    clock:    seconds, for metrics and timeouts, such as `time.monotonic`; None (default) reads no clock.
+    engine:   None (the best there is), "python", "compiled"; "slow" for tests (compiled framing, Python dialect).
+    choice:   which of several choices or candidates is rebuilt; default 0.
+    on_bad_event: what an event does whose JSON does not parse: "error" (default) ends the stream, "skip" counts it.
+
+    Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
+    """
+
+    __slots__ = ("_acc", "_activity", "_clock", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_reader", "_t0", "_useful",
+                 "metrics", "timeouts")
+
+    def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
+                 observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
+                 on_bad_event: str = "error") -> None:
+        if deltas not in DELTAS:
+            raise UsageError(f"deltas is one of {', '.join(DELTAS)}, not {deltas!r}")
+        if on_bad_event not in ("error", "skip"):
+            raise UsageError(f"on_bad_event is 'error' or 'skip', not {on_bad_event!r}")
+        parts = _backend.engine(engine)
+        limits = limits or _DEFAULT_LIMITS
+        self.timeouts = timeouts or _DEFAULT_TIMEOUTS
+        self.metrics = Metrics()
+        self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, ToolRegistry.of(tools), limits, deltas)
+        self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip")
+        self._framing = parts.framing(limits.event_bytes)
+        self._outcome: Outcome | None = None
+        self._clock = clock
+        self._now = self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
+        self._activity = False  # bytes came since the last reading of a clock
+        self._useful = 0
+
+    # ------------------------------------------------------------ input
+
+    def feed(self, data: Body) -> list[Event]:
+        """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
+
+        Raises UsageError after `end()` and for anything that is not bytes.
+        """
+        if self._outcome is not None:
+            raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
+        metrics = self.metrics
+        metrics.total_chunks += 1
+        metrics.bytes_received += len(data)
+        self._activity = True
+        if not self._reader.sniffed:
+            rest = self._reader.sniff(bytes(data))
+            if rest is None:
+                return self._told()
+            data = rest
+        framing, take = self._framing, self._reader.take
+        framing.receive(data)
+        while (frame := framing.next_event()) is not None:
+            take(frame, framing.events)
+        return self._told()
+
+    def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
+        """Take one normalized event from a wire layer of your own, as an object or in its canonical JSON form.
+
+        Raises UsageError after `end()` and for an unknown event.
+        """
+        if self._outcome is not None:
+            raise UsageError("push() after end(): the outcome is final; make a new Reconstructor for the next message")
+        if isinstance(event, dict):
+            event = NormalizedEvent.from_dict(event)
+        elif not isinstance(event, NormalizedEvent):
+            raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
+        self._reader.pushed()
+        self._activity = True
+        self._acc.handle(event)
+        return self._told()
+
+    def end(self) -> Outcome:
+        """The connection is closed: settle what is open and return the outcome; again the same one if called again.
+
+        Events that the end brings are in `drain()`.
+        """
+        if self._outcome is None:
+            while (frame := self._framing.end()) is not None:
+                self._reader.take(frame, self._framing.events)
+            self._reader.end()
+            self._finish()
+        assert self._outcome is not None
+        return self._outcome
+
+    def cancel(self, reason: str = "cancelled") -> list[Event]:
+        """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
+        self._reader.flush()
+        self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
+        if self.state is StreamState.CANCELLED and self.metrics.cancellation_reason is None:
+            self.metrics.cancellation_reason = reason
+        return self._told()
+
+    def drain(self) -> list[Event]:
+        """The events that no call has returned yet, such as those of `end()`."""
+        return self._acc.flush()
+
+    # ------------------------------------------------------------ clocks
+
+    def tick(self, now: float | None = None) -> list[Event]:
+        """Judge the deadlines at `now` (seconds on the caller's clock; default a reading of `clock`).
+
+        Raises UsageError without either.
+        """
+        if now is None:
+            if self._clock is None:
+                raise UsageError("tick() needs a time: pass now=, or give the Reconstructor a clock")
+            now = self._clock()
+        self._see(now)
+        if self._acc.stepper.state in T.FINAL:
+            return []
+        for deadline, reason, what in self._deadlines():
+            if now >= deadline:
+                self._reader.flush()
+                self._acc.handle(NormalizedEvent(T.TIMEOUT, reason=reason, message=what))
+                if self.metrics.cancellation_reason is None:
+                    self.metrics.cancellation_reason = reason
+                break
+        return self._told(now)
+
+    def next_deadline(self) -> float | None:
+        """When `tick` is to be called at the latest, on the caller's clock; None when nothing is pending."""
+        if self._t0 is None or self._acc.stepper.state in T.FINAL:
+            return None
+        return min((d for d, _reason, _what in self._deadlines()), default=None)
+
+    def _deadlines(self) -> Iterable[tuple[float, str, str]]:
+        t = self.timeouts
+        if self._t0 is None or self._last_bytes is None or self._last_progress is None:
+            return
+        if t.total is not None:
+            yield self._t0 + t.total, "total_timeout", f"the stream took longer than {t.total} s"
+        if not self._useful:
+            if t.first_event is not None:
+                yield self._t0 + t.first_event, "first_event_timeout", f"no event in the first {t.first_event} s"
+        elif t.progress is not None:
+            yield self._last_progress + t.progress, "progress_timeout", f"nothing but keepalives for {t.progress} s"
+        if t.idle is not None and self.metrics.total_chunks:
+            yield self._last_bytes + t.idle, "idle_timeout", f"no bytes for {t.idle} s"
+
+    def _see(self, now: float) -> None:
+        """A clock reading: date what happened since the last one."""
+        if self._t0 is None:
+            self._t0 = self._last_bytes = self._last_progress = now
+        self._now = now
+        if not self._activity:
+            return
+        self._activity = False
+        metrics, acc = self.metrics, self._acc
+        assert self._last_bytes is not None
+        elapsed = (now - self._t0) * 1000
+        if metrics.total_chunks > 1:
+            metrics.idle_max_gap_ms = max(metrics.idle_max_gap_ms or 0.0, (now - self._last_bytes) * 1000)
+        self._last_bytes = now
+        useful = self._reader.useful + self._framing.appended
+        if useful != self._useful:
+            self._useful = useful
+            self._last_progress = now
+            if metrics.time_to_first_useful_chunk_ms is None:
+                metrics.time_to_first_useful_chunk_ms = elapsed
+        if acc.meter.used and metrics.time_to_first_token_ms is None:
+            metrics.time_to_first_token_ms = elapsed
+        if acc.stepper.state in T.FINAL and metrics.time_to_completion_ms is None:
+            metrics.time_to_completion_ms = elapsed
+
+    def _told(self, now: float | None = None) -> list[Event]:
+        if self._clock is not None and now is None:
+            self._see(self._clock())
+        return self._acc.flush()
+
+    # ------------------------------------------------------------ views
+
+    @property
+    def state(self) -> StreamState:
+        """One of the six states (R-83)."""
+        return self._acc.state
+
+    @property
+    def pending(self) -> Pending | None:
+        """The block that is being written, or None (R-05)."""
+        return snapshots.pending(self._acc)
+
+    @property
+    def dialect(self) -> str:
+        """The dialect's name; "auto" until it is known."""
+        return self._reader.name
+
+    @property
+    def usage(self) -> Usage:
+        return self._acc.usage
+
+    @property
+    def anomalies(self) -> Anomalies:
+        return self._acc.anomalies
+
+    def snapshot(self) -> dict[str, Any]:
+        """A valid intermediate view (R-73): the content so far, the arguments of an open call parsed as far as they go.
+
+        For display only. The blocks of an unfinished message carry `"partial": True`.
+        """
+        return snapshots.snapshot(self._acc)
+
+    # ------------------------------------------------------------ the end
+
+    def _finish(self) -> None:
+        acc, metrics = self._acc, self.metrics
+        if self._clock is not None:
+            self._activity = True
+            self._see(self._clock())
+        metrics.events = self._framing.events
+        metrics.keepalives = self._reader.keepalives
+        if acc.failure is not None and metrics.cancellation_reason is None and acc.state in (StreamState.CANCELLED, StreamState.TIMED_OUT):
+            metrics.cancellation_reason = acc.failure.type
+        self._outcome = Outcome(acc.state, self._reader.name, acc.message, acc.partial, acc.failure, acc.anomalies, metrics)
+
+
+_DEFAULT_LIMITS = Limits()
+_DEFAULT_TIMEOUTS = Timeouts()
+
+
+def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: str = "auto", tools: Any = None, limits: Limits | None = None,
+                **options: Any) -> Outcome:
+    """Rebuild one message from a whole body: bytes, an iterable of chunks, or the path of a file (read in pieces).
+
+    `options` are those of `Reconstructor`. Raises UsageError for misuse and OSError for a file that cannot be read;
+    never for what the body holds.
+    """
+    r = Reconstructor(dialect, tools, limits, deltas=options.pop("deltas", "none"), **options)
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        r.feed(body)
+    elif isinstance(body, (str, os.PathLike)):
+        with open(body, "rb") as file:
+            while chunk := file.read(1 << 16):
+                r.feed(chunk)
+    else:
+        for chunk in body:
+            r.feed(chunk)
+    return r.end()
+
+
+def reconstruct_many(bodies: Iterable[Any], dialect: str = "auto", threads: int = 1, tools: Any = None, limits: Limits | None = None) -> list[Outcome]:
+    """`reconstruct` for each of `bodies`, in their order, on `threads` threads (default 1).
+
+    A body that cannot be read gives an ERRORED outcome of type `unreadable_body`; it never raises for one bad body.
+    """
+    registry = ToolRegistry.of(tools)
+
+    def one(body: Any) -> Outcome:
+        try:
+            return reconstruct(body, dialect, registry, limits)
+        except (OSError, UsageError) as e:
+            info = ErrorInfo("unreadable_body", f"the body could not be read: {e}", "never")
+            return Outcome(StreamState.ERRORED, dialect, None, Partial(), info, Anomalies(0), Metrics())
+
+    if threads <= 1:
+        return [one(body) for body in bodies]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, bodies))

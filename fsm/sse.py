@@ -1,0 +1,229 @@
+"""Server-sent events, the Python twin of `_speedups/sse.pxi`.
+
+`receive` stores bytes, `next_event` gives the next whole event or None; no JSON is known here. The rules are those
+of the WHATWG text, with three deliberate additions:
+
+- at the end of input the pending event is delivered (R-26): upstreams forget the last blank line;
+- an event without data is not delivered, and neither is one whose data is blank;
+- a line that begins with `{` or `[` where a field is due is data without its `data:`. Such a *bare* event ends with
+  its line if the line also ends with the matching bracket, else at a blank line, a field line or the next bare line.
+  So JSON lines, a plain JSON body and an error body pasted into a stream all arrive as events.
+
+Everything is linear in bytes under any split: the parser remembers how far it has searched, consumed bytes are cut
+off in blocks, and an event over `max_bytes` is reported once (`OVERFLOW`), after which nothing is parsed.
+
+A stream without carriage returns takes the short way, which looks for the blank line and splits what is before it.
+The first CR (it can only be a line end: JSON escapes it) switches to the exact way, line by line, for good.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: (event name or None, data, byte offset of the event's first line, whether the input ended inside the event)
+Frame = tuple[str | None, bytes, int, bool]
+
+#: the data of the frame that reports an event over the limit
+OVERFLOW = b"\x00overflow"
+
+_LINE_END = re.compile(rb"[\r\n]")
+_BOM = b"\xef\xbb\xbf"
+_TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
+
+
+class SSEParser:
+    """One stream's framing. `max_bytes` bounds an event, counted from its first byte to its terminator."""
+
+    __slots__ = ("_bare", "_base", "_buf", "_data", "_exact", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started", "_max", "appended", "events")
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max = max_bytes
+        self.events = 0  # events given out
+        self.appended = 0  # deltas that never became a frame: the compiled engine's short cut, none here
+        self._buf = bytearray()
+        self._base = 0  # stream offset of _buf[0]
+        self._pos = 0  # start of the first line that was not parsed
+        self._search = 0  # how far the search for its end has come
+        self._start = 0  # stream offset of the event's first line
+        self._started = False  # whether the byte order mark was dealt with
+        self._exact = False
+        self._skip_lf = False
+        self._overflowed = False
+        self._name: str | None = None
+        self._data: list[bytes] | None = None
+        self._bare = False
+
+    def receive(self, data: bytes | bytearray | memoryview) -> None:
+        """Store `data`; nothing is parsed yet."""
+        if self._pos > 65536:
+            del self._buf[: self._pos]
+            self._base += self._pos
+            self._search -= self._pos
+            self._pos = 0
+        elif self._pos == len(self._buf):
+            self._base += self._pos
+            self._buf.clear()
+            self._pos = self._search = 0
+        self._buf += data
+        if not self._exact and self._buf.find(b"\r", len(self._buf) - len(data)) >= 0:
+            self._exact = True
+
+    def next_event(self) -> Frame | None:
+        """The next whole event, or None until more bytes come."""
+        frame = self._next()
+        if frame is not None:
+            self.events += 1
+        return frame
+
+    def _next(self) -> Frame | None:
+        if self._overflowed or not (self._started or self._skip_bom()):
+            return None
+        if self._data is None and self._name is None and not self._exact:
+            frame = self._next_short()
+            if frame is not None or not self._exact:
+                return frame
+        return self._next_exact()
+
+    def end(self) -> Frame | None:
+        """The input is over: the pending event, if there is one. Call until it gives None."""
+        frame = self._last()
+        if frame is not None:
+            self.events += 1
+        return frame
+
+    def _last(self) -> Frame | None:
+        if self._overflowed:
+            return None
+        self._started = True  # half a byte order mark is no mark
+        self._exact = True
+        frame = self._next_exact()
+        if frame is None and self._pos < len(self._buf):
+            line = bytes(self._buf[self._pos:])
+            self._pos = self._search = len(self._buf)
+            frame = self._line(line, self._pos - len(line))
+            if frame is not None:
+                return frame[0], frame[1], frame[2], True
+        if frame is None and self._data is not None:
+            frame = self._dispatch(cut=True)
+        return frame
+
+    # ------------------------------------------------------------ internals
+
+    def _skip_bom(self) -> bool:
+        head = bytes(self._buf[:3])
+        if len(head) < 3 and _BOM.startswith(head):
+            return False
+        if head == _BOM:
+            self._pos = self._search = 3
+        self._started = True
+        return True
+
+    def _next_short(self) -> Frame | None:
+        buf = self._buf
+        while True:
+            pos = self._pos
+            end = buf.find(b"\n\n", max(self._search, pos))
+            if end < 0:
+                self._search = max(pos, len(buf) - 1)
+                if len(buf) - pos > self._max + _TERMINATOR:
+                    return self._overflow(pos)
+                return None
+            block = bytes(buf[pos:end])
+            if block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block:
+                self._exact = True  # bare data needs the line rules
+                self._search = pos
+                return None
+            if end - pos > self._max:
+                return self._overflow(pos)
+            self._pos = self._search = end + 2
+            name, data, start = None, None, -1
+            offset = 0
+            for line in block.split(b"\n"):
+                if line.startswith(b"data:"):
+                    value = line[6:] if line[5:6] == b" " else line[5:]
+                    data = value if data is None else data + b"\n" + value
+                    start = offset if start < 0 else start
+                elif line.startswith(b"event:"):
+                    name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace")
+                    start = offset if start < 0 else start
+                elif line == b"data":
+                    data = b"" if data is None else data + b"\n"
+                    start = offset if start < 0 else start
+                offset += len(line) + 1
+            if data is not None and data.strip():
+                return name or None, data, self._base + pos + start, False
+
+    def _next_exact(self) -> Frame | None:
+        while True:
+            buf = self._buf
+            if self._skip_lf and self._pos < len(buf):
+                self._skip_lf = False
+                if buf[self._pos] == 10:
+                    self._pos += 1
+            match = _LINE_END.search(buf, max(self._search, self._pos))
+            if match is None:
+                self._search = len(buf)
+                begun = self._base + self._pos if self._fresh() else self._start
+                if self._base + len(buf) - begun > self._max + _TERMINATOR:
+                    return self._overflow(begun - self._base)
+                return None
+            end = match.start()
+            line, at = bytes(buf[self._pos:end]), self._pos
+            self._skip_lf = buf[end] == 13
+            self._pos = self._search = end + 1
+            frame = self._line(line, at)
+            if frame is not None:
+                return frame
+
+    def _fresh(self) -> bool:
+        return self._data is None and self._name is None
+
+    def _line(self, line: bytes, at: int) -> Frame | None:
+        """Take one line that began at `at` in the buffer; a frame if it completes one."""
+        if not line:
+            return self._dispatch()
+        first = line[0]
+        field = line.startswith((b"data:", b"event:", b"id:", b"retry:", b":")) or line in (b"data", b"event", b"id", b"retry")
+        if self._bare and (field or first == 0x7B):  # the bare event is over, this line begins something else
+            frame = self._dispatch()
+            self._pos = self._search = at
+            self._skip_lf = False
+            return frame
+        if self._fresh():
+            self._start = self._base + at
+        if self._bare:
+            assert self._data is not None
+            self._data.append(line)
+        elif not field and self._data is None and first in (0x7B, 0x5B):
+            self._bare = True
+            self._data = [line]
+            if line.rstrip()[-1] == first + 2:  # } closes {, ] closes [
+                return self._dispatch()
+        elif line.startswith(b"data:") or line == b"data":
+            value = line[6:] if line[5:6] == b" " else line[5:]
+            if self._data is None:
+                self._data = [value]
+            else:
+                self._data.append(value)
+        elif line.startswith(b"event:"):
+            self._name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace") or None
+        if self._base + self._pos - self._start > self._max + 1 and not self._fresh():
+            return self._overflow(self._start - self._base)
+        return None
+
+    def _dispatch(self, cut: bool = False) -> Frame | None:
+        """End the event here; a frame unless there is no data in it."""
+        data, name = self._data, self._name
+        self._data = self._name = None
+        self._bare = False
+        if data is None:
+            return None
+        joined = data[0] if len(data) == 1 else b"\n".join(data)
+        return (name, joined, self._start, cut) if joined.strip() else None
+
+    def _overflow(self, pos: int) -> Frame:
+        self._overflowed = True
+        offset = self._base + pos
+        self._buf = bytearray()
+        self._data = None
+        return None, OVERFLOW, offset, False

@@ -1,0 +1,112 @@
+"""Token counts. Within a message the latest non-zero value per field (R-77, R-78); across messages the sum (R-79)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens")
+
+
+@dataclass(slots=True)
+class Usage:
+    """Token counts of one message, or of several added up.
+
+    Counts are None until an upstream named them. `output_tokens` includes reasoning in every dialect. `basis` says
+    whether `input_tokens` includes cached tokens: "includes_cached" (OpenAI, Gemini), "excludes_cached" (Anthropic),
+    "mixed" after adding both, "unknown". `raw` is the vendor's last non-empty usage object.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    basis: str = "unknown"
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The counts that are known; `input_tokens` and `output_tokens` always (0 where unknown)."""
+        out: dict[str, Any] = {"input_tokens": self.input_tokens or 0, "output_tokens": self.output_tokens or 0}
+        for name in FIELDS[2:]:
+            value = getattr(self, name)
+            if value is not None:
+                out[name] = value
+        return out
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], basis: str = "unknown") -> Usage:
+        """The inverse of `to_dict`."""
+        return cls(**{k: v for k, v in data.items() if k in FIELDS}, basis=basis)
+
+    @property
+    def cached_share(self) -> float | None:
+        """Cached input tokens over all input tokens, 0.0 to 1.0 (R-80); None while it cannot be known."""
+        read, given = self.cache_read_input_tokens or 0, self.input_tokens
+        if given is None or self.basis not in ("includes_cached", "excludes_cached"):
+            return None
+        whole = given if self.basis == "includes_cached" else given + read + (self.cache_creation_input_tokens or 0)
+        return read / whole if whole else None
+
+
+def lookup(data: dict[str, Any], path: str) -> Any:
+    """The value at a dotted path, or None."""
+    value: Any = data
+    for key in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def update(usage: Usage, data: dict[str, Any], paths: dict[str, list[str]]) -> str | None:
+    """Take the latest non-zero counts of `data` (R-77). Returns a sentence when the basis seems to have changed.
+
+    Some compatible vendors put the whole prompt into the first report and only its uncached rest into a later one:
+    input_tokens falls while cached tokens rise.
+    """
+    before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
+    for name, candidates in paths.items():
+        for path in candidates:
+            value = lookup(data, path)
+            if isinstance(value, float) and value.is_integer():
+                value = int(value)
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                if value or getattr(usage, name) is None:
+                    setattr(usage, name, value)
+                if value:
+                    break
+    usage.raw = data
+    if before and usage.input_tokens and usage.input_tokens < before and (usage.cache_read_input_tokens or 0) > cached:
+        return f"input_tokens fell from {before} to {usage.input_tokens} while cached tokens rose from {cached} to {usage.cache_read_input_tokens}"
+    return None
+
+
+class UsageLedger:
+    """Adds up the usage of messages (R-79): message 1 with 1000 and message 2 with 600 input tokens are 1600."""
+
+    __slots__ = ("messages", "total")
+
+    def __init__(self) -> None:
+        self.total = Usage()
+        self.messages = 0
+
+    def add(self, usage: Usage) -> Usage:
+        """Add one message's final usage; returns the total."""
+        self.total.basis = usage.basis if not self.messages or self.total.basis == usage.basis else "mixed"
+        self.messages += 1
+        for name in FIELDS:
+            value = getattr(usage, name)
+            if value is not None:
+                setattr(self.total, name, (getattr(self.total, name) or 0) + value)
+        return self.total
+
+    def cost(self, prices: dict[str, float]) -> float:
+        """The total in the currency of `prices`, which maps our field names to a price per million tokens (R-80).
+
+        Where input_tokens includes cached tokens, those are charged at their own price only.
+        """
+        counts = {name: getattr(self.total, name) or 0 for name in FIELDS}
+        if self.total.basis == "includes_cached":
+            counts["input_tokens"] -= counts["cache_read_input_tokens"] + counts["cache_creation_input_tokens"]
+        return sum(counts[name] * price for name, price in prices.items()) / 1_000_000
