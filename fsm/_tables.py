@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "1ce31c65ca255225"
+SPEC_DIGEST: Final = "25faf553e070b9a6"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0
@@ -161,11 +161,10 @@ ANOMALIES: Final[dict[str, str]] = {'repeated_start': 'the start of a message, b
  'not_json': 'data that is no JSON was ignored',
  'bad_json': 'data that begins as JSON does not parse',
  'unknown_event': 'an event of an unknown type was ignored',
- 'odd_value': 'a field of an unexpected type was ignored',
  'lone_surrogate': 'half a surrogate pair was replaced by U+FFFD',
  'body_not_stream': 'the body is no event stream',
- 'stop_reason_replaced': 'the stop reason that follows from the content is not the stated one',
- 'invalid_utf8': 'bytes that are no UTF-8 were replaced by U+FFFD'}
+ 'invalid_utf8': 'bytes that are no UTF-8 were replaced by U+FFFD',
+ 'stop_reason_replaced': 'the stop reason that follows from the content is not the stated one'}
 
 CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_meta',), 2, None), (('set_meta',), 2, None), (('open_text',), 3, None), (('open_text',), 3, None), (('open_text',), 3, None), ((), -1, None),
   (('open_thinking',), 4, None), (('open_thinking',), 4, None), (('open_thinking',), 4, None), ((), -1, None), (('open_thinking',), 4, None),

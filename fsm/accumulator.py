@@ -95,6 +95,28 @@ class Accumulator:
         self.handle(NormalizedEvent(T.OVERFLOW, reason=f"{what}_overflow",
                                     message=f"the stream went over Limits.{field} = {getattr(self.limits, field)}; raise it if that is expected"))
 
+    def delta(self, event: int, index: int | None, text: str) -> None:
+        """Take a bare delta. Where the table says nothing but "append" for it, it is appended without further ado.
+
+        This short cut is what the compiled engine does for whole streams; `handle` would do the same, more slowly.
+        """
+        block = self.pending
+        if block is None or block.event != event or block.index != index or not block.open:
+            block = self.owner(event, index)
+        if block is None or self.stepper.state != _HOT_STATE[event]:
+            if event == T.TOOL_INPUT_DELTA:
+                self.handle(NormalizedEvent(event, index, fragment=text))
+            else:
+                self.handle(NormalizedEvent(event, index, text))
+            return
+        if self._touched is not block:
+            self.touch(block)
+        block.buffer.append(text)
+        if self._each:
+            self._tell()
+        if self.meter.used > self.limits.content_bytes:
+            self._overflow()
+
     def note(self, kind: str, detail: str) -> None:
         """Record an anomaly at the wire event in hand."""
         self.anomalies.note(kind, self.offset, self.event_number, detail)
@@ -561,5 +583,6 @@ _CASE_METHODS: dict[int, Callable[[Accumulator, NormalizedEvent], int]] = {
     T.OPAQUE_BLOCK: Accumulator._case_opaque, T.STOP_REASON: Accumulator._case_reason, T.MESSAGE_STOP: Accumulator._case_end,
     T.EOF: Accumulator._case_end,
 }
+_HOT_STATE = {event: state for event, state in T.HOT.items()}
 _CASES = tuple(_CASE_METHODS.get(event) for event in range(len(T.EVENTS)))
 _CELLS = [[(tuple(getattr(Accumulator, name) for name in actions), to, anomaly) for actions, to, anomaly in row] for row in T.CELLS]

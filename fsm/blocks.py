@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from fsm import _tables as T
 from fsm.arguments import ObjectCursor
 from fsm.buffer import Buffer
 
 TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
+
+_DELTA_OF = {TEXT: T.TEXT_DELTA, THINKING: T.THINKING_DELTA, TOOL: T.TOOL_INPUT_DELTA}
 
 
 class Block:
     """One content block. `index` is its wire index (None where the wire has none), `number` its place in the order
     of opening, `open` whether it still takes deltas."""
 
-    __slots__ = ("announced", "buffer", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late", "text", "vendor")
+    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late", "text", "vendor")
 
     def __init__(self, kind: str, index: int | None, number: int, position: int, buffer: Buffer) -> None:
         self.kind = kind
+        self.event = _DELTA_OF.get(kind, -1)  # the event whose bare deltas it takes
         self.index = index
         self.number = number
         self.position = position

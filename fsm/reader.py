@@ -41,10 +41,11 @@ class Reader:
         if self.name != dialects.AUTO:
             self._choose(self.name)
 
-    def _choose(self, name: str) -> None:
+    def _choose(self, name: str) -> Dialect:
         self.name = name
-        self.dialect = dialects.make(name, self._acc.handle, self._choice)
+        self.dialect = dialects.make(name, self._acc, self._choice)
         self._acc.dialect = T.DIALECTS[name]
+        return self.dialect
 
     # ------------------------------------------------------------ the first bytes
 
@@ -117,7 +118,7 @@ class Reader:
             payload = orjson.loads(data)
         except ValueError:
             payload = self._odd(event, data, cut)
-        if isinstance(payload, dict):
+        if type(payload) is dict:
             self._payload(payload, event, data)
         elif isinstance(payload, list):
             for item in payload:
@@ -127,20 +128,21 @@ class Reader:
             acc.note("unknown_event", f"data is no object: {data[:80]!r}")
 
     def _payload(self, payload: dict[str, Any], event: str | None, data: bytes) -> None:
-        if self.dialect is None:
+        dialect = self.dialect
+        if dialect is None:
             found = dialects.detect(payload, event)
             if found is None:
                 self.keepalives += 1
                 self._acc.note("unknown_event", f"nothing tells the dialect yet: {data[:80]!r}")
                 return
-            self._choose(found)
-        assert self.dialect is not None
-        if self.dialect.decode(payload, event, data):
-            self.useful += payload.get("type") != "ping"
-            self.keepalives += payload.get("type") == "ping"
+            dialect = self._choose(found)
+        told = dialect.decode(payload, event, data)
+        if told:
+            self.useful += 1
         else:
             self.keepalives += 1
-            self._acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+            if told is None:
+                self._acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
 
     def _odd(self, event: str | None, data: bytes, cut: bool) -> Any:
         """Data that orjson refuses: lone surrogates and bad UTF-8 are mended, a word may mean something, the rest is lost."""

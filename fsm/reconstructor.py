@@ -89,8 +89,7 @@ class Reconstructor:
                 return self._told()
             data = rest
         framing, take = self._framing, self._reader.take
-        framing.receive(data)
-        while (frame := framing.next_event()) is not None:
+        for frame in framing.receive(data):
             take(frame, framing.events)
         return self._told()
 
@@ -116,7 +115,7 @@ class Reconstructor:
         Events that the end brings are in `drain()`.
         """
         if self._outcome is None:
-            while (frame := self._framing.end()) is not None:
+            for frame in self._framing.end():
                 self._reader.take(frame, self._framing.events)
             self._reader.end()
             self._finish()

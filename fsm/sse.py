@@ -1,6 +1,6 @@
 """Server-sent events, the Python twin of `_speedups/sse.pxi`.
 
-`receive` stores bytes, `next_event` gives the next whole event or None; no JSON is known here. The rules are those
+`receive` takes bytes and gives the events that they complete; no JSON is known here. The rules are those
 of the WHATWG text, with three deliberate additions:
 
 - at the end of input the pending event is delivered (R-26): upstreams forget the last blank line;
@@ -19,6 +19,7 @@ The first CR (it can only be a line end: JSON escapes it) switches to the exact 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 #: (event name or None, data, byte offset of the event's first line, whether the input ended inside the event)
 Frame = tuple[str | None, bytes, int, bool]
@@ -29,6 +30,21 @@ OVERFLOW = b"\x00overflow"
 _LINE_END = re.compile(rb"[\r\n]")
 _BOM = b"\xef\xbb\xbf"
 _TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
+
+
+def _fields(block: bytes) -> tuple[str | None, bytes | None, int]:
+    """Name, data and the offset of the first field line of an event block without CR."""
+    name, data, start, offset = None, None, -1, 0
+    for line in block.split(b"\n"):
+        if line[:5] == b"data:" or line == b"data":
+            value = line[6:] if line[5:6] == b" " else line[5:]
+            data = value if data is None else data + b"\n" + value
+            start = offset if start < 0 else start
+        elif line[:6] == b"event:":
+            name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace")
+            start = offset if start < 0 else start
+        offset += len(line) + 1
+    return name, data, max(start, 0)
 
 
 class SSEParser:
@@ -53,49 +69,31 @@ class SSEParser:
         self._data: list[bytes] | None = None
         self._bare = False
 
-    def receive(self, data: bytes | bytearray | memoryview) -> None:
-        """Store `data`; nothing is parsed yet."""
-        if self._pos > 65536:
-            del self._buf[: self._pos]
-            self._base += self._pos
-            self._search -= self._pos
-            self._pos = 0
-        elif self._pos == len(self._buf):
-            self._base += self._pos
-            self._buf.clear()
-            self._pos = self._search = 0
+    def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
+        """Take the next bytes; gives the events that they complete."""
+        if self._overflowed:
+            return
         self._buf += data
-        if not self._exact and self._buf.find(b"\r", len(self._buf) - len(data)) >= 0:
+        if not (self._started or self._skip_bom()):
+            return
+        if not self._exact:
+            yield from self._short(len(data))
+        if self._exact:
+            while not self._overflowed and (frame := self._next_exact()) is not None:
+                self.events += 1
+                yield frame
+
+    def end(self) -> Iterator[Frame]:
+        """The input is over: the events that are still pending."""
+        self._started = True  # half a byte order mark is no mark
+        if not self._exact:
             self._exact = True
-
-    def next_event(self) -> Frame | None:
-        """The next whole event, or None until more bytes come."""
-        frame = self._next()
-        if frame is not None:
+            self._search = 0
+        while not self._overflowed and (frame := self._last()) is not None:
             self.events += 1
-        return frame
-
-    def _next(self) -> Frame | None:
-        if self._overflowed or not (self._started or self._skip_bom()):
-            return None
-        if self._data is None and self._name is None and not self._exact:
-            frame = self._next_short()
-            if frame is not None or not self._exact:
-                return frame
-        return self._next_exact()
-
-    def end(self) -> Frame | None:
-        """The input is over: the pending event, if there is one. Call until it gives None."""
-        frame = self._last()
-        if frame is not None:
-            self.events += 1
-        return frame
+            yield frame
 
     def _last(self) -> Frame | None:
-        if self._overflowed:
-            return None
-        self._started = True  # half a byte order mark is no mark
-        self._exact = True
         frame = self._next_exact()
         if frame is None and self._pos < len(self._buf):
             line = bytes(self._buf[self._pos:])
@@ -103,9 +101,7 @@ class SSEParser:
             frame = self._line(line, self._pos - len(line))
             if frame is not None:
                 return frame[0], frame[1], frame[2], True
-        if frame is None and self._data is not None:
-            frame = self._dispatch(cut=True)
-        return frame
+        return self._dispatch(cut=True) if frame is None and self._data is not None else frame
 
     # ------------------------------------------------------------ internals
 
@@ -114,46 +110,64 @@ class SSEParser:
         if len(head) < 3 and _BOM.startswith(head):
             return False
         if head == _BOM:
-            self._pos = self._search = 3
+            self._cut_off(3)
         self._started = True
         return True
 
-    def _next_short(self) -> Frame | None:
+    def _cut_off(self, size: int) -> None:
+        """Forget the first `size` bytes of the buffer."""
+        del self._buf[:size]
+        self._base += size
+        self._pos = 0
+        self._search = max(0, self._search - size)
+
+    def _short(self, added: int) -> Iterator[Frame]:
+        """The short way: what is before a blank line is an event. Only at an event boundary, only without CR."""
         buf = self._buf
-        while True:
-            pos = self._pos
-            end = buf.find(b"\n\n", max(self._search, pos))
-            if end < 0:
-                self._search = max(pos, len(buf) - 1)
-                if len(buf) - pos > self._max + _TERMINATOR:
-                    return self._overflow(pos)
-                return None
-            block = bytes(buf[pos:end])
-            if block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block:
-                self._exact = True  # bare data needs the line rules
-                self._search = pos
-                return None
-            if end - pos > self._max:
-                return self._overflow(pos)
-            self._pos = self._search = end + 2
-            name, data, start = None, None, -1
-            offset = 0
-            for line in block.split(b"\n"):
-                if line.startswith(b"data:"):
-                    value = line[6:] if line[5:6] == b" " else line[5:]
-                    data = value if data is None else data + b"\n" + value
-                    start = offset if start < 0 else start
-                elif line.startswith(b"event:"):
-                    name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace")
-                    start = offset if start < 0 else start
-                elif line == b"data":
-                    data = b"" if data is None else data + b"\n"
-                    start = offset if start < 0 else start
-                offset += len(line) + 1
+        if buf.find(b"\r", max(0, len(buf) - added)) >= 0:
+            self._exact = True
+            self._search = 0
+            return
+        end = buf.rfind(b"\n\n", self._search)
+        if end < 0:
+            self._search = max(0, len(buf) - 1)
+            if len(buf) > self._max + _TERMINATOR:
+                yield self._overflow(0)
+            return
+        blocks = bytes(buf[:end]).split(b"\n\n")
+        at = 0  # how far the blocks have been given out
+        for block in blocks:
+            base = self._base
+            name: str | None = None
+            if block[:6] == b"data: " and block.find(b"\n") < 0:
+                data: bytes | None = block[6:]
+                start = 0
+            else:
+                head, found, data = block.partition(b"\ndata: ")
+                if found and head[:7] == b"event: " and head.find(b"\n") < 0 and data.find(b"\n") < 0:
+                    name = head[7:].decode("utf-8", "replace")
+                    start = 0
+                else:
+                    if block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block:
+                        self._exact = True  # bare data needs the line rules
+                        self._cut_off(at)
+                        self._search = 0
+                        return
+                    name, data, start = _fields(block)
+            if len(block) > self._max:
+                yield self._overflow(at)
+                return
             if data is not None and data.strip():
-                return name or None, data, self._base + pos + start, False
+                self.events += 1
+                yield name or None, data, base + at + start, False
+            at += len(block) + 2
+        self._cut_off(end + 2)
+        self._search = 0
 
     def _next_exact(self) -> Frame | None:
+        """The exact way, line by line."""
+        if self._pos > 65536:
+            self._cut_off(self._pos)
         while True:
             buf = self._buf
             if self._skip_lf and self._pos < len(buf):
@@ -222,7 +236,9 @@ class SSEParser:
         return (name, joined, self._start, cut) if joined.strip() else None
 
     def _overflow(self, pos: int) -> Frame:
+        """Report the event at `pos` once; nothing is parsed after it."""
         self._overflowed = True
+        self.events += not self._exact
         offset = self._base + pos
         self._buf = bytearray()
         self._data = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.dialects.anthropic import Anthropic
-from fsm.dialects.base import Dialect, Emit
+from fsm.dialects.base import Dialect, Sink
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.errors import UnknownDialectError
@@ -24,9 +24,9 @@ def check(name: str) -> str:
     return name
 
 
-def make(name: str, emit: Emit, choice: int) -> Dialect:
+def make(name: str, sink: Sink, choice: int) -> Dialect:
     """A fresh dialect for one stream."""
-    return DIALECTS[name](emit, choice)
+    return DIALECTS[name](sink, choice)
 
 
 def detect(payload: dict[str, Any], event: str | None) -> str | None:

@@ -9,6 +9,7 @@ from fsm.arguments import compact, exactly
 from fsm.dialects.base import Dialect, error_event, number, text
 from fsm.events import NormalizedEvent
 
+_HOT = {"text_delta": (T.TEXT_DELTA, "text"), "thinking_delta": (T.THINKING_DELTA, "thinking"), "input_json_delta": (T.TOOL_INPUT_DELTA, "partial_json")}
 _TOOL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
@@ -20,7 +21,7 @@ class Anthropic(Dialect):
 
     __slots__ = ()
 
-    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type")
         if not isinstance(word, str):
             word = event
@@ -37,28 +38,30 @@ class Anthropic(Dialect):
         elif word == "message_stop":
             self.emit(NormalizedEvent(T.MESSAGE_STOP))
         elif word == "ping":
-            self.emit(NormalizedEvent(T.PING))
+            return False
         elif word == "error" or payload.get("error"):
             self.emit(error_event(payload.get("error") or payload, "error"))
         elif word == "message" and isinstance(payload.get("content"), list):
             self._message_start(payload, raw)  # a whole answer that was not streamed
         else:
-            return False
+            return None
         return True
 
-    def _delta(self, payload: dict[str, Any]) -> bool:
+    def _delta(self, payload: dict[str, Any]) -> bool | None:
         delta = payload.get("delta")
         if not isinstance(delta, dict):
-            return False
-        index = number(payload.get("index"))
+            return None
+        index = payload.get("index")
+        if type(index) is not int:
+            index = number(index)
         kind = delta.get("type")
-        if kind == "text_delta":
-            event = NormalizedEvent(T.TEXT_DELTA, index, text(delta.get("text")))
-        elif kind == "input_json_delta":
-            event = NormalizedEvent(T.TOOL_INPUT_DELTA, index, fragment=text(delta.get("partial_json")))
-        elif kind == "thinking_delta":
-            event = NormalizedEvent(T.THINKING_DELTA, index, text(delta.get("thinking")))
-        elif kind == "signature_delta":
+        hot = _HOT.get(kind) if isinstance(kind, str) else None
+        if hot is not None:
+            text_ = delta.get(hot[1])
+            if text_ and isinstance(text_, str):
+                self.delta(hot[0], index, text_)
+            return True
+        if kind == "signature_delta":
             event = NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(delta.get("signature")))
         elif kind == "citations_delta" and "citation" in delta:
             event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={"citations": [delta["citation"]]})

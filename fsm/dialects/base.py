@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from fsm import _tables as T
 from fsm.events import NormalizedEvent
 
-Emit = Callable[[NormalizedEvent], None]
+
+class Sink(Protocol):
+    """Where a dialect's events go (the accumulator)."""
+
+    def handle(self, ev: NormalizedEvent) -> None:
+        """Take any normalized event."""
+
+    def delta(self, event: int, index: int | None, text: str) -> None:
+        """Take TEXT_DELTA, THINKING_DELTA or TOOL_INPUT_DELTA with this text, which is not empty: the hot path."""
 
 
 class Dialect:
-    """One vendor's wire. `emit` takes each normalized event at once; `choice` selects one of several answers.
+    """One vendor's wire. `emit` and `delta` take each normalized event at once; `choice` selects one of several answers.
 
     A dialect may remember what it needs to read the next event (that metadata is still missing, half a tag), never
     content.
@@ -22,14 +29,18 @@ class Dialect:
     #: whether a bare delta of the wire is a bare delta of the alphabet now, so that the compiled engine may take it
     direct: Any = True
 
-    __slots__: tuple[str, ...] = ("choice", "emit")
+    __slots__: tuple[str, ...] = ("choice", "delta", "emit")
 
-    def __init__(self, emit: Emit, choice: int = 0) -> None:
-        self.emit = emit
+    def __init__(self, sink: Sink, choice: int = 0) -> None:
+        self.emit = sink.handle
+        self.delta = sink.delta
         self.choice = choice
 
-    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
-        """Emit what `payload` says; False if it is of an unknown type. `event` is its SSE name, `raw` its bytes."""
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
+        """Emit what `payload` says: True if it says something, False for a keepalive, None for an unknown type.
+
+        `event` is its SSE name, `raw` its bytes.
+        """
         raise NotImplementedError
 
     def word(self, data: bytes) -> bool:

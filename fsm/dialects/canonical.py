@@ -19,13 +19,13 @@ class Canonical(Dialect):
 
     __slots__ = ()
 
-    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type", event)
         if not isinstance(word, str) or word not in self._SPOKEN:
-            return False
+            return None
         normalized = NormalizedEvent.from_dict({**payload, "type": word})
         error = payload.get("error")
         if word == "error" and isinstance(error, dict):
             normalized = NormalizedEvent.from_dict({"kind": error.get("type"), **error, "type": word})
         self.emit(normalized)
-        return True
+        return word != "ping"

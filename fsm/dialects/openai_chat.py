@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Dialect, Emit, error_event, number, text
+from fsm.dialects.base import Dialect, Sink, error_event, number, text
 from fsm.dialects.think import ThinkTags
 from fsm.events import NormalizedEvent
 
@@ -18,25 +18,25 @@ class OpenAIChat(Dialect):
 
     __slots__ = ("_tags", "_unknown", "direct")
 
-    def __init__(self, emit: Emit, choice: int = 0) -> None:
-        super().__init__(emit, choice)
+    def __init__(self, sink: Sink, choice: int = 0) -> None:
+        super().__init__(sink, choice)
         self._unknown = {"id", "model"}  # metadata to look for, until content begins
         self._tags = ThinkTags()
         self.direct = False  # until the content cannot begin with <think> any more
 
-    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool:
+    def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         choices = payload.get("choices")
         error = payload.get("error")
         if not isinstance(choices, list) and not error and not isinstance(payload.get("usage"), dict):
             if event == "error" or payload.get("object") == "error" or payload.get("type") == "error":
                 self._fail(payload)
                 return True
-            return "choices" in payload or str(payload.get("object", "")).startswith("chat.completion")
+            return False if "choices" in payload or str(payload.get("object", "")).startswith("chat.completion") else None
         if self._unknown:
             self._meta(payload)
-        for choice in choices if isinstance(choices, list) else ():
+        for at, choice in enumerate(choices if isinstance(choices, list) else ()):
             if isinstance(choice, dict) and (number(choice.get("index")) or 0) == self.choice:
-                self._choice(choice, raw, choices.index(choice))
+                self._choice(choice, raw, at)
                 if choice.get("finish_reason") == "error" and not error:
                     error = choice.get("error") or {"type": "error", "message": "the upstream finished with an error"}
         self._usage(payload)
@@ -53,7 +53,7 @@ class OpenAIChat(Dialect):
 
     def flush(self) -> None:
         for thinking, piece in self._tags.flush():
-            self.emit(NormalizedEvent(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece))
+            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
         self.direct = self._tags.off
 
     # ------------------------------------------------------------ one chunk
@@ -92,7 +92,8 @@ class OpenAIChat(Dialect):
             self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
 
     def _delta(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
-        self._reasoning(delta)
+        if delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_details") or delta.get("reasoning_signature"):
+            self._reasoning(delta)
         content = delta.get("content")
         if self._unknown and any(value for key, value in delta.items() if key != "role"):
             self._unknown = set()  # content began: a start would be a second attempt now
@@ -119,10 +120,10 @@ class OpenAIChat(Dialect):
 
     def _content(self, content: str) -> None:
         if self.direct:
-            self.emit(NormalizedEvent(T.TEXT_DELTA, None, content))
+            self.delta(T.TEXT_DELTA, None, content)
             return
         for thinking, piece in self._tags.feed(content):
-            self.emit(NormalizedEvent(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece))
+            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
         self.direct = self._tags.off
 
     def _parts(self, parts: list[Any]) -> None:
@@ -161,7 +162,7 @@ class OpenAIChat(Dialect):
     def _think(self, words: str | None, signature: str | None) -> None:
         if words:
             self.flush()
-            self.emit(NormalizedEvent(T.THINKING_DELTA, None, words))
+            self.delta(T.THINKING_DELTA, None, words)
         if signature:
             self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
 
@@ -178,7 +179,7 @@ class OpenAIChat(Dialect):
             extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
             self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra or None))
         elif fragment:
-            self.emit(NormalizedEvent(T.TOOL_INPUT_DELTA, index, fragment=fragment))
+            self.delta(T.TOOL_INPUT_DELTA, index, fragment)
 
     # ------------------------------------------------------------ whole messages
 
