@@ -27,6 +27,86 @@ cdef extern from *:
     static const unsigned char FSM_FIRST_COLUMN[20] = {0,2,6,10,15,18,24,27,31,34,38,39,41,44,45,46,47,48,49,52};
     /* the state in which a delta of this event is a bare append; FSM_STAY where it never is */
     static const unsigned char FSM_HOT[20] = {255,3,4,255,255,5,255,255,255,255,255,255,255,255,255,255,255,255,255,255};
+    /* the key paths that the compiled scanner follows (from spec/dialects) */
+    #define FSM_ROLE_OBJECT 0
+    #define FSM_ROLE_ONLY 1
+    #define FSM_ROLE_SKIP 2
+    #define FSM_ROLE_EMPTY 3
+    #define FSM_ROLE_ZERO 4
+    #define FSM_ROLE_LITERAL 5
+    #define FSM_ROLE_KIND 6
+    #define FSM_ROLE_INDEX 7
+    #define FSM_ROLE_CAPTURE 8
+    typedef struct { const char *name; int size; int role; int arg; int count; } fsm_key;
+    typedef struct { const char *text; int size; int event; } fsm_word;
+    typedef struct { int first; int count; } fsm_node;
+    static const fsm_word FSM_WORDS[] = {
+        {"content_block_delta", 19, -1},
+        {"text_delta", 10, 1},
+        {"thinking_delta", 14, 2},
+        {"input_json_delta", 16, 5},
+    };
+    static const fsm_key FSM_KEYS[] = {
+        {"type", 4, FSM_ROLE_KIND, 1, 3},
+        {"text", 4, FSM_ROLE_CAPTURE, 1, 0},
+        {"thinking", 8, FSM_ROLE_CAPTURE, 2, 0},
+        {"partial_json", 12, FSM_ROLE_CAPTURE, 5, 0},
+        {"type", 4, FSM_ROLE_LITERAL, 0, 1},
+        {"index", 5, FSM_ROLE_INDEX, 0, 0},
+        {"delta", 5, FSM_ROLE_OBJECT, 0, 0},
+        {"name", 4, FSM_ROLE_EMPTY, 0, 0},
+        {"arguments", 9, FSM_ROLE_CAPTURE, 5, 0},
+        {"index", 5, FSM_ROLE_INDEX, 0, 0},
+        {"id", 2, FSM_ROLE_EMPTY, 0, 0},
+        {"type", 4, FSM_ROLE_SKIP, 0, 0},
+        {"function", 8, FSM_ROLE_OBJECT, 2, 0},
+        {"role", 4, FSM_ROLE_SKIP, 0, 0},
+        {"content", 7, FSM_ROLE_CAPTURE, 1, 0},
+        {"reasoning_content", 17, FSM_ROLE_CAPTURE, 2, 0},
+        {"reasoning", 9, FSM_ROLE_CAPTURE, 2, 0},
+        {"refusal", 7, FSM_ROLE_EMPTY, 0, 0},
+        {"function_call", 13, FSM_ROLE_EMPTY, 0, 0},
+        {"audio", 5, FSM_ROLE_EMPTY, 0, 0},
+        {"annotations", 11, FSM_ROLE_EMPTY, 0, 0},
+        {"reasoning_details", 17, FSM_ROLE_EMPTY, 0, 0},
+        {"reasoning_encrypted", 19, FSM_ROLE_SKIP, 0, 0},
+        {"tool_calls", 10, FSM_ROLE_ONLY, 3, 0},
+        {"index", 5, FSM_ROLE_ZERO, 0, 0},
+        {"logprobs", 8, FSM_ROLE_SKIP, 0, 0},
+        {"finish_reason", 13, FSM_ROLE_EMPTY, 0, 0},
+        {"native_finish_reason", 20, FSM_ROLE_EMPTY, 0, 0},
+        {"stop_reason", 11, FSM_ROLE_EMPTY, 0, 0},
+        {"matched_stop", 12, FSM_ROLE_EMPTY, 0, 0},
+        {"content_filter_results", 22, FSM_ROLE_SKIP, 0, 0},
+        {"token_ids", 9, FSM_ROLE_SKIP, 0, 0},
+        {"delta", 5, FSM_ROLE_OBJECT, 4, 0},
+        {"id", 2, FSM_ROLE_SKIP, 0, 0},
+        {"object", 6, FSM_ROLE_SKIP, 0, 0},
+        {"created", 7, FSM_ROLE_SKIP, 0, 0},
+        {"model", 5, FSM_ROLE_SKIP, 0, 0},
+        {"provider", 8, FSM_ROLE_SKIP, 0, 0},
+        {"system_fingerprint", 18, FSM_ROLE_SKIP, 0, 0},
+        {"service_tier", 12, FSM_ROLE_SKIP, 0, 0},
+        {"p", 1, FSM_ROLE_SKIP, 0, 0},
+        {"obfuscation", 11, FSM_ROLE_SKIP, 0, 0},
+        {"usage", 5, FSM_ROLE_EMPTY, 0, 0},
+        {"citations", 9, FSM_ROLE_SKIP, 0, 0},
+        {"choices", 7, FSM_ROLE_ONLY, 5, 0},
+    };
+    static const fsm_node FSM_NODES[] = {
+        {0, 4},
+        {4, 3},
+        {7, 2},
+        {9, 4},
+        {13, 11},
+        {24, 9},
+        {33, 12},
+    };
+    static const int FSM_ROOTS[] = {
+        1,
+        6,
+        -1,
+    };
     """
     const int FSM_STATES
     const int FSM_COLUMNS
@@ -37,3 +117,29 @@ cdef extern from *:
     const int FSM_EVENT_TEXT_DELTA
     const int FSM_EVENT_THINKING_DELTA
     const int FSM_EVENT_TOOL_INPUT_DELTA
+    const int FSM_ROLE_OBJECT
+    const int FSM_ROLE_ONLY
+    const int FSM_ROLE_SKIP
+    const int FSM_ROLE_EMPTY
+    const int FSM_ROLE_ZERO
+    const int FSM_ROLE_LITERAL
+    const int FSM_ROLE_KIND
+    const int FSM_ROLE_INDEX
+    const int FSM_ROLE_CAPTURE
+    ctypedef struct fsm_key:
+        const char *name
+        int size
+        int role
+        int arg
+        int count
+    ctypedef struct fsm_word:
+        const char *text
+        int size
+        int event
+    ctypedef struct fsm_node:
+        int first
+        int count
+    const fsm_word FSM_WORDS[1]
+    const fsm_key FSM_KEYS[1]
+    const fsm_node FSM_NODES[1]
+    const int FSM_ROOTS[1]

@@ -20,13 +20,18 @@ from fsm.errors import UnknownEngineError
 
 
 class Engine(NamedTuple):
-    """The twinned parts of one engine: framing, the table step, block buffers."""
+    """The twinned parts of one engine: framing, the table step, block buffers.
+
+    `shortcut` makes what appends bare deltas without Python (compiled only); `learn` tells whether it uses templates.
+    """
 
     name: str
     framing: Callable[..., Any]
     stepper: Callable[[Any], Any]
     meter: Callable[[], Any]
     buffer: Callable[[Any], Any]
+    shortcut: Callable[..., Any] | None = None
+    learn: bool = False
 
 
 PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer)
@@ -61,7 +66,8 @@ def _load() -> Any:
 
 
 speedups = _load()
-COMPILED = None if speedups is None else Engine("compiled", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
+_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
+COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True)
 BACKEND = "python" if COMPILED is None else "compiled"
 
 
@@ -71,8 +77,8 @@ def engine(name: str | None = None) -> Engine:
         return COMPILED or PYTHON
     if name == "python":
         return PYTHON
-    if name in ("compiled", "slow"):
-        if COMPILED is None:
-            raise UnknownEngineError(f"the engine {name!r} is not there: fsm._speedups was not built, or FSM_PURE_PYTHON is set; use engine='python'")
-        return COMPILED
-    raise UnknownEngineError(f"no engine is called {name!r}; there are None, 'python', 'compiled' and 'slow'")
+    if name not in ("compiled", "scan", "slow"):
+        raise UnknownEngineError(f"no engine is called {name!r}; there are None, 'python', 'compiled', 'scan' and 'slow'")
+    if COMPILED is None or _SLOW is None:
+        raise UnknownEngineError(f"the engine {name!r} is not there: fsm._speedups was not built, or FSM_PURE_PYTHON is set; use engine='python'")
+    return COMPILED if name == "compiled" else _SLOW if name == "slow" else COMPILED._replace(name="scan", learn=False)

@@ -37,7 +37,7 @@ class Accumulator:
     """Blocks of one message under construction. `out` collects the events for the caller."""
 
     __slots__ = ("_closed", "_each", "_found", "_last_position", "_loose", "_new_buffer", "_silent", "_slots", "_touched", "anomalies",
-                 "blocks", "calls", "dialect", "failure", "id", "limits", "message", "meter", "model", "offset", "event_number", "out",
+                 "blocks", "calls", "dialect", "failure", "id", "limits", "message", "meter", "model", "note", "out",
                  "partial", "pending", "reasons", "snapshot", "stepper", "usage")
 
     def __init__(self, stepper: Any, meter: Any, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits, deltas: str) -> None:
@@ -49,6 +49,7 @@ class Accumulator:
         self._each = deltas == "each"
         self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
         self.anomalies = Anomalies(limits.anomalies)
+        self.note = self.anomalies.note
         self.calls = Calls(registry, limits.depth, meter, self.note)
         self.blocks: list[Block] = []
         self.out: list[Event] = []
@@ -64,8 +65,6 @@ class Accumulator:
         self.usage = Usage()
         self.reasons: dict[str, None] = {}  # the stop reasons as stated, the last one last
         self.snapshot: list[dict[str, Any]] | None = None
-        self.offset = 0  # of the wire event in hand
-        self.event_number = 0
         self.failure: ErrorInfo | None = None  # set by whoever sends ERROR, CANCEL, TIMEOUT, OVERFLOW or a cut EOF
         self.message: Message | None = None
         self.partial: Partial | None = None
@@ -113,13 +112,9 @@ class Accumulator:
             self.touch(block)
         block.buffer.append(text)
         if self._each:
-            self._tell()
+            self.tell()
         if self.meter.used > self.limits.content_bytes:
             self._overflow()
-
-    def note(self, kind: str, detail: str) -> None:
-        """Record an anomaly at the wire event in hand."""
-        self.anomalies.note(kind, self.offset, self.event_number, detail)
 
     @property
     def state(self) -> StreamState:
@@ -280,12 +275,12 @@ class Accumulator:
         self.touch(block)
         block.buffer.append(text)
         if self._each:
-            self._tell()
+            self.tell()
 
     def touch(self, block: Block) -> None:
         """`block` is the one that is written to now."""
         if self._touched is not block:
-            self._tell()
+            self.tell()
             self._touched = block
         self.pending = block
         if block.kind == TOOL:
@@ -458,13 +453,13 @@ class Accumulator:
         self.snapshot = ev.content
 
     def complete(self, ev: NormalizedEvent) -> None:
-        self._tell()
+        self.tell()
         self.message = Ending(self).complete(at_eof=ev.type == T.EOF)
         self._emit(MessageFinished(self.message))
         self._release()
 
     def fail(self, ev: NormalizedEvent) -> None:
-        self._tell()
+        self.tell()
         self.failure, self.partial = Ending(self).fail(ev)
         self._emit(StreamFailed(STATE_AFTER[ev.type], self.failure, self.partial))
         self._release()
@@ -505,7 +500,7 @@ class Accumulator:
         else:
             self._slots[block.index, block.kind] = block
         if self._touched is not block:
-            self._tell()
+            self.tell()
         self.pending = block
 
     def _announce(self, block: Block) -> None:
@@ -518,7 +513,7 @@ class Accumulator:
     def _archive(self, block: Block) -> None:
         """Turn the buffer into a finished block, for good; calls have been judged before."""
         if self._touched is block:
-            self._tell(final=True)
+            self.tell(final=True)
             self._touched = None
         if self._loose is block:
             self._loose = None
@@ -548,10 +543,10 @@ class Accumulator:
     # ------------------------------------------------------------ telling the caller
 
     def _emit(self, event: Event) -> None:
-        self._tell()
+        self.tell()
         self.out.append(event)
 
-    def _tell(self, final: bool = False) -> None:
+    def tell(self, final: bool = False) -> None:
         """Tell the caller what was added to the touched block since the last time."""
         block = self._touched
         if block is not None and not self._silent and block.announced and block.kind != OPAQUE:
@@ -561,7 +556,7 @@ class Accumulator:
 
     def flush(self) -> list[Event]:
         """The events since the last flush."""
-        self._tell()
+        self.tell()
         out, self.out = self.out, []
         return out
 

@@ -101,17 +101,23 @@ class Anomaly:
 
 
 class Anomalies(list[Anomaly]):
-    """The anomalies kept (the first `Limits.anomalies`); `counts` has all of them by kind, `total` their number."""
+    """The anomalies kept (the first `Limits.anomalies`); `counts` has all of them by kind, `total` their number.
+
+    `offset` and `event` are those of the wire event in hand, which is where the next one will be noted.
+    """
 
     def __init__(self, limit: int) -> None:
         super().__init__()
         self._limit = limit
         self.counts: dict[str, int] = {}
+        self.offset = 0
+        self.event = 0
 
-    def note(self, kind: str, offset: int, event: int, detail: str) -> None:
+    def note(self, kind: str, detail: str) -> None:
+        """Record an anomaly at the wire event in hand."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(self) < self._limit:
-            self.append(Anomaly(kind, offset, event, detail))
+            self.append(Anomaly(kind, self.offset, self.event, detail))
 
     @property
     def total(self) -> int:

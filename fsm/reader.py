@@ -15,6 +15,7 @@ from fsm import _tables as T
 from fsm import dialects
 from fsm.accumulator import Accumulator
 from fsm.arguments import loads
+from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
 from fsm.sse import OVERFLOW, Frame
@@ -85,6 +86,15 @@ class Reader:
         if self.dialect is not None:
             self.dialect.flush()
 
+    def owner(self, event: int, index: int | None) -> Block | None:
+        """The open block that takes a bare delta of the wire as it is, or None if that takes a decision.
+
+        What the compiled engine asks before it appends by itself.
+        """
+        if event == T.TEXT_DELTA and (self.dialect is None or not self.dialect.direct):
+            return None
+        return self._acc.owner(event, index)
+
     def pushed(self) -> None:
         """A normalized event was pushed by hand: it is in the canonical dialect unless another was named."""
         self.useful += 1
@@ -99,7 +109,7 @@ class Reader:
                 self._refuse_foreign()
             return
         self.flush()
-        if acc.event_number == 0 and not self.useful:
+        if acc.anomalies.event == 0 and not self.useful:
             kind = "not_event_stream" if self._head.strip() else "empty_body"
             message = f"no event in the body, which begins with {self._head[:HEAD]!r}" if self._head.strip() else "the body is empty"
         else:
@@ -112,8 +122,8 @@ class Reader:
         """Decode one wire event, the `number`th of the stream, and hand it on."""
         event, data, offset, cut = frame
         acc = self._acc
-        acc.offset = offset
-        acc.event_number = number
+        acc.anomalies.offset = offset
+        acc.anomalies.event = number
         try:
             payload = orjson.loads(data)
         except ValueError:

@@ -38,14 +38,15 @@ class Reconstructor:
               "each" (one event per wire delta).
     observer: an object whose `on_enter_<STATE>`/`on_exit_<STATE>` are called at each change of state.
     clock:    seconds, for metrics and timeouts, such as `time.monotonic`; None (default) reads no clock.
-    engine:   None (the best there is), "python", "compiled"; "slow" for tests (compiled framing, Python dialect).
+    engine:   None (the best there is), "python", "compiled"; for tests and benchmarks "scan" (compiled without templates) and "slow"
+              (compiled framing and buffers, Python dialect).
     choice:   which of several choices or candidates is rebuilt; default 0.
     on_bad_event: what an event does whose JSON does not parse: "error" (default) ends the stream, "skip" counts it.
 
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_activity", "_clock", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_reader", "_t0", "_useful",
+    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_parts", "_reader", "_t0", "_unbound", "_useful",
                  "metrics", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
@@ -62,11 +63,24 @@ class Reconstructor:
         self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, ToolRegistry.of(tools), limits, deltas)
         self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip")
         self._framing = parts.framing(limits.event_bytes)
+        self._parts = parts
+        self._deltas = deltas
+        self._unbound = parts.shortcut is not None and choice == 0
+        self._bind()
         self._outcome: Outcome | None = None
         self._clock = clock
         self._now = self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
         self._activity = False  # bytes came since the last reading of a clock
         self._useful = 0
+
+    def _bind(self) -> None:
+        """As soon as the dialect is known, let the engine take bare deltas by itself."""
+        if self._unbound and self._reader.dialect is not None:
+            self._unbound = False
+            acc, parts = self._acc, self._parts
+            assert parts.shortcut is not None
+            self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
+                                              self._reader.owner, acc.touch, acc.tell))
 
     # ------------------------------------------------------------ input
 
@@ -91,6 +105,8 @@ class Reconstructor:
         framing, take = self._framing, self._reader.take
         for frame in framing.receive(data):
             take(frame, framing.events)
+        if self._unbound:
+            self._bind()
         return self._told()
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
@@ -104,6 +120,7 @@ class Reconstructor:
             event = NormalizedEvent.from_dict(event)
         elif not isinstance(event, NormalizedEvent):
             raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
+        self._stand_here()
         self._reader.pushed()
         self._activity = True
         self._acc.handle(event)
@@ -117,6 +134,7 @@ class Reconstructor:
         if self._outcome is None:
             for frame in self._framing.end():
                 self._reader.take(frame, self._framing.events)
+            self._stand_here()
             self._reader.end()
             self._finish()
         assert self._outcome is not None
@@ -124,11 +142,18 @@ class Reconstructor:
 
     def cancel(self, reason: str = "cancelled") -> list[Event]:
         """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
+        self._stand_here()
         self._reader.flush()
         self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
         if self.state is StreamState.CANCELLED and self.metrics.cancellation_reason is None:
             self.metrics.cancellation_reason = reason
         return self._told()
+
+    def _stand_here(self) -> None:
+        """Something happens that is no wire event: it happens behind the last byte."""
+        self._framing.interrupted()
+        self._acc.anomalies.offset = self.metrics.bytes_received
+        self._acc.anomalies.event = self._framing.events
 
     def drain(self) -> list[Event]:
         """The events that no call has returned yet, such as those of `end()`."""
@@ -150,6 +175,7 @@ class Reconstructor:
             return []
         for deadline, reason, what in self._deadlines():
             if now >= deadline:
+                self._stand_here()
                 self._reader.flush()
                 self._acc.handle(NormalizedEvent(T.TIMEOUT, reason=reason, message=what))
                 if self.metrics.cancellation_reason is None:

@@ -69,6 +69,9 @@ class SSEParser:
         self._data: list[bytes] | None = None
         self._bare = False
 
+    def interrupted(self) -> None:
+        """Something else than this stream's bytes may have changed the blocks: nothing that this twin would know."""
+
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
         """Take the next bytes; gives the events that they complete."""
         if self._overflowed:

@@ -123,10 +123,74 @@ def tables_pxi(spec: Spec) -> str:
             f"    static const unsigned char FSM_HOT[{len(spec.events)}] = {{"
             + ",".join(str(hot.get(i, STAY)) for i in range(len(spec.events))) + "};",
             '    """']
+    tree = HotTree(spec)
+    at = out.index('    """', out.index('    """') + 1)
+    out[at:at] = tree.c_source()
     out += ["    const int FSM_STATES", "    const int FSM_COLUMNS", "    const int FSM_STAY",
             "    const unsigned char FSM_NEXT[12][1]", "    const unsigned char FSM_FIRST_COLUMN[1]", "    const unsigned char FSM_HOT[1]"]
     out += [f"    const int FSM_EVENT_{e}" for e in sorted(spec.events, key=lambda e: spec.events[e]["id"]) if spec.events[e].get("hot")]
+    out += tree.declarations()
     return "\n".join(out) + "\n"
+
+
+class HotTree:
+    """The `hot` key paths of every dialect as two flat C arrays: nodes (objects) and their keys."""
+
+    ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE")
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._nodes: list[tuple[int, int]] = []  # (first key, number of keys)
+        self._keys: list[str] = []
+        self._words: list[str] = []  # the values of LITERAL and KIND: word, length, event
+        by_id = sorted(spec.dialects.values(), key=lambda d: d["id"])
+        self._roots = [self._node(d["hot"]) if d["hot"] else -1 for d in by_id]
+
+    def _node(self, tree: dict[str, Any]) -> int:
+        rows = [(key, *self._role(value)) for key, value in tree.items()]
+        first = len(self._keys)
+        self._keys += [f'{{"{key}", {len(key.encode())}, FSM_ROLE_{role}, {arg}, {count}}}' for key, role, arg, count in rows]
+        self._nodes.append((first, len(rows)))
+        return len(self._nodes) - 1
+
+    def _role(self, value: Any) -> tuple[str, int, int]:
+        """(role, argument, count): a node, an event, or a run of words."""
+        if isinstance(value, str):
+            return value.upper(), 0, 0
+        if list(value) == ["[0]"]:
+            return "ONLY", self._node(value["[0]"]), 0
+        if len(value) == 1:
+            (role, given), = value.items()
+            if role == "capture":
+                return "CAPTURE", self._spec.events[given]["id"], 0
+            if role == "index":
+                return "INDEX", 0, 0
+            if role in ("literal", "kind"):
+                words = {given: None} if role == "literal" else given
+                first = len(self._words)
+                self._words += [f'{{"{w}", {len(w.encode())}, {-1 if e is None else self._spec.events[e]["id"]}}}' for w, e in words.items()]
+                return role.upper(), first, len(words)
+        return "OBJECT", self._node(value), 0
+
+    def c_source(self) -> list[str]:
+        def array(kind: str, name: str, rows: list[str]) -> list[str]:
+            return [f"    static const {kind} {name}[] = {{", *(f"        {row}," for row in rows or ["{0}"]), "    };"]
+
+        return ["    /* the key paths that the compiled scanner follows (from spec/dialects) */",
+                *(f"    #define FSM_ROLE_{role} {i}" for i, role in enumerate(self.ROLES)),
+                "    typedef struct { const char *name; int size; int role; int arg; int count; } fsm_key;",
+                "    typedef struct { const char *text; int size; int event; } fsm_word;",
+                "    typedef struct { int first; int count; } fsm_node;",
+                *array("fsm_word", "FSM_WORDS", self._words), *array("fsm_key", "FSM_KEYS", self._keys),
+                *array("fsm_node", "FSM_NODES", [f"{{{first}, {count}}}" for first, count in self._nodes]),
+                *array("int", "FSM_ROOTS", [str(r) for r in self._roots])]
+
+    def declarations(self) -> list[str]:
+        return [*(f"    const int FSM_ROLE_{role}" for role in self.ROLES),
+                "    ctypedef struct fsm_key:", "        const char *name", "        int size", "        int role", "        int arg", "        int count",
+                "    ctypedef struct fsm_word:", "        const char *text", "        int size", "        int event",
+                "    ctypedef struct fsm_node:", "        int first", "        int count",
+                "    const fsm_word FSM_WORDS[1]", "    const fsm_key FSM_KEYS[1]", "    const fsm_node FSM_NODES[1]", "    const int FSM_ROOTS[1]"]
 
 
 def mermaid(spec: Spec) -> str:

@@ -1,0 +1,18 @@
+# cython: language_level=3, binding=True, embedsignature=False
+# cython: boundscheck=False, wraparound=True, initializedcheck=False, cdivision=True
+"""The compiled twins: SSE framing with its short cut, the table step, block buffers.
+
+One extension of several files, in the order of need. Directives stand here and nowhere else.
+"""
+
+cimport cython
+from libc.string cimport memmove as memcpy_down
+
+from fsm.sse import _fields
+
+include "_tables.pxi"
+include "buffer.pxi"
+include "scan.pxi"
+include "template.pxi"
+include "engine.pxi"
+include "sse.pxi"

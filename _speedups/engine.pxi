@@ -1,0 +1,206 @@
+# The engine: the table step, and the short cut from bytes to block.
+#
+# `Stepper` is the state of one stream as an index into FSM_NEXT, the table that spec/stream.yaml gives.
+#
+# `Shortcut` takes bare deltas. An event is appended without entering Python when all of this holds: the template or the
+# scanner understood it completely; in the state it meets, the table says that this event is a bare append (FSM_HOT); an
+# open block of its kind owns it. Who owns it is decided by the shared code: the accumulator's `owner` is asked once per
+# (event, index) and the answer is kept until anything else happens (`leave`, `forget`). Whatever else an event may
+# be, it becomes a frame and goes the slow way.
+#
+# Invariant: before Python code sees the blocks again, the accumulator has been told which block was written to last
+# (`settle`): that is all that an append changes beside the buffer.
+
+cdef enum:
+    MAX_ROUTES = 8
+
+ctypedef struct Route:
+    int event
+    long index
+
+
+@cython.final
+cdef class Stepper:
+    """The state of one stream; see fsm.machine.Stepper."""
+    cdef public int state
+    cdef object observed
+
+    def __init__(self, observer=None):
+        if observer is not None:
+            from fsm.machine import Observed
+            self.observed = Observed(observer)
+
+    def fire(self, int event, int guard):
+        """Move along the transition of `event` in the case `guard`."""
+        cdef int to = FSM_NEXT[self.state][FSM_FIRST_COLUMN[event] + guard]
+        if self.observed is not None:
+            from fsm.machine import trigger
+            trigger(self.observed, event, guard)
+        if to != FSM_STAY:
+            self.state = to
+
+
+@cython.final
+cdef class Shortcut:
+    """Appends the bare deltas of one stream.
+
+    dialect: id of the dialect whose key paths are followed; learn: whether templates are used; owner(event, index):
+    the open block, or None; touch(block): it is the one that is written to; tell(): events are due after each delta.
+    """
+    cdef:
+        Stepper stepper
+        Meter meter
+        Py_ssize_t limit
+        int dialect
+        bint learning, each, live
+        object owner, touch, tell
+        Route routes[MAX_ROUTES]
+        list blocks, buffers
+        int used, last
+        object written   # the block that was appended to and not settled yet
+        object settled   # the block that the accumulator was told of last
+        Template* template   # made when there is something to learn
+
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, tell):
+        self.dialect = dialect
+        self.learning = learn
+        self.each = deltas == "each"
+        self.live = deltas != "none"
+        self.stepper = stepper
+        self.meter = meter
+        self.limit = limit
+        self.owner = owner
+        self.touch = touch
+        self.tell = tell
+        self.blocks = []
+        self.buffers = []
+
+    def __dealloc__(self):
+        if self.template is not NULL:
+            PyMem_Free(self.template.bytes)
+            PyMem_Free(self.template)
+
+    # ------------------------------------------------------------ bytes to block
+
+    cdef const char* match_at(self, const char* p, const char* end) except? NULL:
+        """Tier 1: behind the event at p if the template matches and its text was appended, else NULL."""
+        cdef Match m
+        cdef const char* behind
+        if self.template is NULL or not self.template.ready:
+            return NULL
+        behind = match(self.template, p, end, &m)
+        if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
+            return NULL
+        return behind
+
+    cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
+        """Tier 2: whether the payload [p, end) of the event [event, event + whole) was understood and appended."""
+        cdef Scan s
+        if not scan_payload(&s, self.dialect, p, end) or not self.append(s.event, s.index, s.text, s.text_end, s.flags):
+            return False
+        if self.learning:
+            if self.template is NULL:
+                self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
+                if self.template is NULL:
+                    raise MemoryError
+            learn(self.template, &s, event, whole)
+        return True
+
+    cdef bint scan_copy(self, const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) except -1:
+        """As `scan_at`, for a payload that was copied out of its event; learns from the original."""
+        cdef const char* original
+        cdef Scan s
+        if not scan_payload(&s, self.dialect, p, p + n):
+            return False
+        if whole > n:
+            original = find_payload(event, whole, p, n)
+            if original is not NULL:
+                return self.scan_at(event, whole, original, original + n)
+        return self.append(s.event, s.index, s.text, s.text_end, s.flags)
+
+    cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
+        """Add the text to the block that owns it; False where that takes a decision."""
+        cdef int i = self.last
+        cdef Buffer buffer
+        if self.stepper.state != FSM_HOT[event] or self.meter.used + (end - text) > self.limit:
+            return False
+        if i >= self.used or self.routes[i].index != index or self.routes[i].event != event:
+            i = self.route(event, index)
+            if i < 0:
+                return False
+            self.last = i
+        if self.written is not self.blocks[i]:
+            if self.live:
+                self.settle()
+            self.written = self.blocks[i]
+        buffer = <Buffer>self.buffers[i]
+        buffer.put(text, end, flags)
+        if self.each:
+            self.settle()
+            self.tell()
+        return True
+
+    cdef int route(self, int event, long index) except -2:
+        """The place of (event, index) among the known owners; asks for an unknown one; -1 if there is none."""
+        cdef int i
+        for i in range(self.used):
+            if self.routes[i].event == event and self.routes[i].index == index:
+                return i
+        block = self.owner(event, None if index < 0 else index)
+        if block is None:
+            return -1
+        if self.used == MAX_ROUTES:
+            self.clear()
+        self.routes[self.used].event = event
+        self.routes[self.used].index = index
+        self.blocks.append(block)
+        self.buffers.append(<Buffer?>block.buffer)
+        self.used += 1
+        return self.used - 1
+
+    # ------------------------------------------------------------ keeping Python informed
+
+    cdef int settle(self) except -1:
+        """Tell the accumulator which block was written to last."""
+        if self.written is not None and self.written is not self.settled:
+            self.settled = self.written
+            self.touch(self.written)
+        return 0
+
+    cdef int rest(self) except -1:
+        """The bytes in hand are used up; more of the same may follow."""
+        if self.written is not None:
+            self.settle()
+        return 0
+
+    cdef int leave(self) except -1:
+        """A frame goes the slow way: whatever is known about owners may change."""
+        self.settle()
+        self.forget()
+        return 0
+
+    cdef int clear(self) except -1:
+        self.used = self.last = 0
+        self.blocks.clear()
+        self.buffers.clear()
+        return 0
+
+    cpdef forget(self):
+        """Blocks may have changed."""
+        if self.used:
+            self.clear()
+        self.written = self.settled = None
+
+
+cdef const char* find_payload(const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) noexcept nogil:
+    """Where the payload's own bytes lie in its event, or NULL."""
+    cdef const char* q = event
+    cdef const char* end = event + whole
+    while end - q >= n:
+        q = <const char*>memchr(q, p[0], end - q - n + 1)
+        if q is NULL:
+            return NULL
+        if memcmp(q, p, n) == 0:
+            return q
+        q += 1
+    return NULL

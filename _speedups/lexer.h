@@ -1,0 +1,196 @@
+/* JSON strings and numbers, byte by byte or sixteen at a time.
+ *
+ * Strictness equals orjson's, which is what the slow path uses: raw control bytes, bad escapes, lone surrogates and bad
+ * UTF-8 are refused here, and the slow path decides what they are worth. Nothing is written: a string is first lexed
+ * to its end, and only copied once the whole event was understood. So a refusal never has to be undone.
+ *
+ * All functions read only [p, e). */
+
+#ifndef FSM_LEXER_H
+#define FSM_LEXER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#define FSM_SSE2 1
+#endif
+
+#define FSM_ESCAPED 1  /* the string holds escapes */
+#define FSM_WIDE 2     /* the string holds characters beyond ASCII */
+
+/* 1 where a byte needs a second look inside a string: quote, backslash, control, beyond ASCII */
+static inline int fsm_special(unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x80; }
+
+/* The first special byte of [p, e), or e. */
+static inline const char *fsm_plain(const char *p, const char *e) {
+#ifdef FSM_SSE2
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(0x20);
+    while (e - p >= 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)p);
+        /* a signed compare finds controls and bytes beyond ASCII at once: both are below 0x20 */
+        __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, slash)), _mm_cmplt_epi8(x, space));
+        int mask = _mm_movemask_epi8(hit);
+        if (mask) {
+#if defined(_MSC_VER)
+            unsigned long at;
+            _BitScanForward(&at, (unsigned long)mask);
+            return p + at;
+#else
+            return p + __builtin_ctz((unsigned)mask);
+#endif
+        }
+        p += 16;
+    }
+#endif
+    while (p < e && !fsm_special((unsigned char)*p)) p++;
+    return p;
+}
+
+/* The end of the UTF-8 character that begins at p (a byte >= 0x80), or NULL if it is none. */
+static inline const char *fsm_wide(const char *p, const char *e) {
+    const unsigned char *s = (const unsigned char *)p;
+    ptrdiff_t n = e - p;
+    unsigned char c = s[0];
+    if (c >= 0xE1 && c <= 0xEF) { /* most of the world's scripts */
+        if (n < 3 || (s[1] & 0xC0) != 0x80 || (s[2] & 0xC0) != 0x80 || (c == 0xED && s[1] >= 0xA0)) return NULL;
+        return p + 3;
+    }
+    if (c >= 0xC2 && c <= 0xDF) return n >= 2 && (s[1] & 0xC0) == 0x80 ? p + 2 : NULL;
+    if (c == 0xE0) return n >= 3 && s[1] >= 0xA0 && s[1] <= 0xBF && (s[2] & 0xC0) == 0x80 ? p + 3 : NULL;
+    if (c < 0xF0 || c > 0xF4 || n < 4 || (s[1] & 0xC0) != 0x80 || (s[2] & 0xC0) != 0x80 || (s[3] & 0xC0) != 0x80) return NULL;
+    if ((c == 0xF0 && s[1] < 0x90) || (c == 0xF4 && s[1] >= 0x90)) return NULL;
+    return p + 4;
+}
+
+static inline int fsm_hex(const char *p) {
+    int value = 0;
+    for (int i = 0; i < 4; i++) {
+        unsigned char c = (unsigned char)p[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+        if (digit < 0) return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
+/* p stands behind the opening quote. The closing quote, or NULL for anything but a whole valid string.
+ * *flags gains FSM_ESCAPED and FSM_WIDE. */
+static inline const char *fsm_string(const char *p, const char *e, int *flags) {
+    for (;;) {
+        p = fsm_plain(p, e);
+        if (p >= e) return NULL;
+        unsigned char c = (unsigned char)*p;
+        if (c == '"') return p;
+        if (c >= 0x80) {
+            *flags |= FSM_WIDE;
+            do {
+                p = fsm_wide(p, e);
+                if (p == NULL) return NULL;
+            } while (p < e && (unsigned char)*p >= 0x80);
+        } else if (c == '\\') {
+            *flags |= FSM_ESCAPED;
+            if (e - p < 2) return NULL;
+            switch (p[1]) {
+            case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+                p += 2;
+                break;
+            case 'u': {
+                int unit = e - p >= 6 ? fsm_hex(p + 2) : -1;
+                if (unit < 0) return NULL;
+                if (unit >= 0x80) *flags |= FSM_WIDE;
+                if (unit >= 0xD800 && unit < 0xE000) {
+                    int low = unit < 0xDC00 && e - p >= 12 && p[6] == '\\' && p[7] == 'u' ? fsm_hex(p + 8) : -1;
+                    if (low < 0xDC00 || low >= 0xE000) return NULL;
+                    p += 6;
+                }
+                p += 6;
+                break;
+            }
+            default:
+                return NULL;
+            }
+        } else {
+            return NULL;
+        }
+    }
+}
+
+/* Write the characters of the lexed string [p, e) to out, which has room for e - p bytes; returns how many were written. */
+static inline size_t fsm_unescape(const char *p, const char *e, char *out) {
+    char *start = out;
+    while (p < e) {
+        const char *slash = (const char *)memchr(p, '\\', (size_t)(e - p));
+        size_t run = (size_t)((slash ? slash : e) - p);
+        memcpy(out, p, run);
+        out += run;
+        if (!slash) break;
+        p = slash + 2;
+        switch (slash[1]) {
+        case 'b': *out++ = '\b'; break;
+        case 'f': *out++ = '\f'; break;
+        case 'n': *out++ = '\n'; break;
+        case 'r': *out++ = '\r'; break;
+        case 't': *out++ = '\t'; break;
+        case 'u': {
+            unsigned unit = (unsigned)fsm_hex(p);
+            p += 4;
+            if (unit >= 0xD800 && unit < 0xDC00) {
+                unit = 0x10000 + ((unit - 0xD800) << 10) + ((unsigned)fsm_hex(p + 2) - 0xDC00);
+                p += 6;
+            }
+            if (unit < 0x80) *out++ = (char)unit;
+            else if (unit < 0x800) {
+                *out++ = (char)(0xC0 | unit >> 6);
+                *out++ = (char)(0x80 | (unit & 0x3F));
+            } else if (unit < 0x10000) {
+                *out++ = (char)(0xE0 | unit >> 12);
+                *out++ = (char)(0x80 | (unit >> 6 & 0x3F));
+                *out++ = (char)(0x80 | (unit & 0x3F));
+            } else {
+                *out++ = (char)(0xF0 | unit >> 18);
+                *out++ = (char)(0x80 | (unit >> 12 & 0x3F));
+                *out++ = (char)(0x80 | (unit >> 6 & 0x3F));
+                *out++ = (char)(0x80 | (unit & 0x3F));
+            }
+            break;
+        }
+        default: *out++ = slash[1];
+        }
+    }
+    return (size_t)(out - start);
+}
+
+/* The end of the plain number at p (no exponent, at most 18 digits before and behind the point), or NULL. */
+static inline const char *fsm_number(const char *p, const char *e) {
+    const char *digits;
+    if (p < e && *p == '-') p++;
+    digits = p;
+    while (p < e && *p >= '0' && *p <= '9') p++;
+    if (p == digits || p - digits > 18 || (*digits == '0' && p - digits > 1)) return NULL;
+    if (p < e && *p == '.') {
+        digits = ++p;
+        while (p < e && *p >= '0' && *p <= '9') p++;
+        if (p == digits || p - digits > 18) return NULL;
+    }
+    return p < e && (*p == 'e' || *p == 'E') ? NULL : p;
+}
+
+/* The end of the small whole number at p, its value in *value; NULL for anything else (a leading zero, 10 digits). */
+static inline const char *fsm_small(const char *p, const char *e, long *value) {
+    const char *digits = p;
+    long v = 0;
+    while (p < e && *p >= '0' && *p <= '9' && p - digits < 10) v = v * 10 + (*p++ - '0');
+    if (p == digits || p - digits > 9 || (*digits == '0' && p - digits > 1)) return NULL;
+    if (p < e && (*p == '.' || *p == 'e' || *p == 'E')) return NULL;
+    *value = v;
+    return p;
+}
+
+static inline const char *fsm_space(const char *p, const char *e) {
+    while (p < e && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+    return p;
+}
+
+#endif

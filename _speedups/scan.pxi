@@ -1,0 +1,236 @@
+# The on-demand scanner (tier 2): one pass over an event's JSON along the key paths that spec/dialects/*.yaml declares
+# hot. No Python object is made and nothing is written: the result says which event it is, its index, and where its
+# text stands; whoever asked decides what to do with it.
+#
+# It understands an event or gives up, and giving up is always right: the slow path is the very code of the pure engine.
+# It gives up on an undeclared, escaped or duplicate key in a tracked object, on two captures, on a discriminator of an
+# unknown value, on unusual numbers, on depth over 30, and on any byte that is no strict JSON (fsm/lexer.h).
+#
+# No dialect's name is in here: tables only (FSM_NODES, FSM_KEYS, FSM_WORDS, FSM_ROOTS in _tables.pxi).
+#
+# While scanning, every value that a template may let vary is noted as a hole (template.pxi).
+
+cdef extern from "lexer.h":
+    const char* fsm_string(const char*, const char*, int*) nogil
+    const char* fsm_number(const char*, const char*) nogil
+    const char* fsm_small(const char*, const char*, long*) nogil
+    const char* fsm_space(const char*, const char*) nogil
+
+cdef enum HoleKind:
+    HOLE_TEXT      # the captured string
+    HOLE_INDEX     # the block's or call's index
+    HOLE_STRING    # an ignored string
+    HOLE_NUMBER    # an ignored number
+    HOLE_SPACE     # the run of spaces before the last brace (some upstreams pad there)
+
+cdef enum:
+    MAX_HOLES = 24
+    MAX_DEPTH = 30
+
+ctypedef struct Hole:
+    HoleKind kind
+    const char* start
+    const char* end
+
+ctypedef struct Scan:
+    const char* end        # of the payload
+    int event              # of the captured string, -1 without one
+    int demanded           # the event that a KIND key demands, -1 without one
+    long index             # -1 without one
+    const char* text       # the captured string, between its quotes
+    const char* text_end
+    int flags              # FSM_ESCAPED, FSM_WIDE of the captured string
+    int holes_used
+    Hole holes[MAX_HOLES]
+
+
+cdef inline bint note(Scan* s, HoleKind kind, const char* start, const char* end) noexcept nogil:
+    if s.holes_used == MAX_HOLES:
+        return False
+    s.holes[s.holes_used].kind = kind
+    s.holes[s.holes_used].start = start
+    s.holes[s.holes_used].end = end
+    s.holes_used += 1
+    return True
+
+
+cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noexcept nogil:
+    """Whether [p, end) is a bare delta that was understood; then `s` says which."""
+    cdef int root = FSM_ROOTS[dialect]
+    s.end = end
+    s.event = s.demanded = -1
+    s.index = -1
+    s.flags = 0
+    s.holes_used = 0
+    if root < 0:
+        return False
+    p = scan_object(s, root, p, 0)
+    if p is NULL or s.event < 0 or (s.demanded >= 0 and s.demanded != s.event):
+        return False
+    return fsm_space(p, end) == end
+
+
+cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexcept nogil:
+    """Behind the object that begins at p, or NULL to give up."""
+    cdef const char* end = s.end
+    cdef const char* name
+    cdef const fsm_key* key
+    cdef unsigned long long seen = 0
+    cdef int i, first = FSM_NODES[node].first, count = FSM_NODES[node].count
+    cdef Py_ssize_t size
+    if p >= end or p[0] != c'{' or depth > MAX_DEPTH:
+        return NULL
+    p = fsm_space(p + 1, end)
+    while True:
+        if p >= end or p[0] != c'"':
+            return NULL
+        name = p + 1
+        p = <const char*>memchr(name, c'"', end - name)
+        if p is NULL:
+            return NULL
+        size = p - name
+        for i in range(count):  # an escaped key equals none
+            key = &FSM_KEYS[first + i]
+            if key.size == size and memcmp(key.name, name, size) == 0:
+                break
+        else:
+            return NULL
+        if seen >> i & 1:
+            return NULL
+        seen |= 1ULL << i
+        p = fsm_space(p + 1, end)
+        if p >= end or p[0] != c':':
+            return NULL
+        p = scan_value(s, key, fsm_space(p + 1, end), depth)
+        if p is NULL:
+            return NULL
+        name = p
+        p = fsm_space(p, end)
+        if p >= end:
+            return NULL
+        if p[0] == c',':
+            p = fsm_space(p + 1, end)
+        elif p[0] == c'}':
+            if depth == 0 and not note(s, HOLE_SPACE, name, p):
+                return NULL
+            break
+        else:
+            return NULL
+    for i in range(count):  # a discriminator that is missing may stand elsewhere (R-28)
+        if (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND) and not seen >> i & 1:
+            return NULL
+    return p + 1
+
+
+cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int depth) noexcept nogil:
+    """Behind the value at p, taken as its key's role says, or NULL to give up."""
+    cdef const char* end = s.end
+    cdef const char* q
+    cdef int role = key.role, flags = 0, i
+    if p >= end:
+        return NULL
+    if role == FSM_ROLE_SKIP:
+        return skip_value(s, p, depth, True)
+    if role == FSM_ROLE_OBJECT:
+        return scan_object(s, key.arg, p, depth + 1)
+    if role == FSM_ROLE_CAPTURE:
+        if p[0] != c'"':
+            return nothing(s, p)
+        q = fsm_string(p + 1, end, &flags)
+        if q is NULL or q == p + 1:
+            return q + 1 if q is not NULL else NULL  # an empty string says nothing
+        if s.event >= 0 or not note(s, HOLE_TEXT, p + 1, q):
+            return NULL
+        s.event, s.flags, s.text, s.text_end = key.arg, flags, p + 1, q
+        return q + 1
+    if role == FSM_ROLE_INDEX:
+        if s.index >= 0:
+            return NULL
+        q = fsm_small(p, end, &s.index)
+        return q if q is not NULL and note(s, HOLE_INDEX, p, q) else NULL
+    if role == FSM_ROLE_LITERAL or role == FSM_ROLE_KIND:
+        if p[0] != c'"':
+            return NULL
+        q = <const char*>memchr(p + 1, c'"', end - p - 1)
+        if q is NULL:
+            return NULL
+        for i in range(key.arg, key.arg + key.count):
+            if FSM_WORDS[i].size == q - p - 1 and memcmp(FSM_WORDS[i].text, p + 1, q - p - 1) == 0:
+                if role == FSM_ROLE_KIND:
+                    s.demanded = FSM_WORDS[i].event
+                return q + 1
+        return NULL
+    if role == FSM_ROLE_EMPTY:
+        return nothing(s, p)
+    if role == FSM_ROLE_ZERO:
+        return p + 1 if p[0] == c'0' and p + 1 < end and (p[1] == c',' or p[1] == c'}') else NULL
+    if p[0] != c'[':  # FSM_ROLE_ONLY: an array of one object, or nothing
+        return nothing(s, p)
+    q = fsm_space(p + 1, end)
+    if q < end and q[0] == c']':
+        return q + 1
+    q = scan_object(s, key.arg, q, depth + 1)
+    if q is NULL:
+        return NULL
+    q = fsm_space(q, end)
+    return q + 1 if q < end and q[0] == c']' else NULL
+
+
+cdef const char* nothing(Scan* s, const char* p) noexcept nogil:
+    """Behind null, "", [] or {}, which all say nothing (R-49); NULL for anything else."""
+    cdef const char* end = s.end
+    if end - p >= 4 and memcmp(p, b"null", 4) == 0:
+        return p + 4
+    if end - p >= 2 and (memcmp(p, b'""', 2) == 0 or memcmp(p, b"[]", 2) == 0 or memcmp(p, b"{}", 2) == 0):
+        return p + 2
+    return NULL
+
+
+cdef const char* skip_value(Scan* s, const char* p, int depth, bint top) noexcept nogil:
+    """Behind any strict JSON value; a scalar directly under a declared key is noted as a hole."""
+    cdef const char* end = s.end
+    cdef const char* q
+    cdef char close
+    cdef int flags = 0
+    if p >= end or depth > MAX_DEPTH:
+        return NULL
+    if p[0] == c'"':
+        q = fsm_string(p + 1, end, &flags)
+        if q is NULL or (top and not note(s, HOLE_STRING, p + 1, q)):
+            return NULL
+        return q + 1
+    if p[0] == c'{' or p[0] == c'[':
+        close = c'}' if p[0] == c'{' else c']'
+        p = fsm_space(p + 1, end)
+        if p < end and p[0] == close:
+            return p + 1
+        while True:
+            if close == c'}':
+                if p >= end or p[0] != c'"':
+                    return NULL
+                p = fsm_string(p + 1, end, &flags)
+                if p is NULL:
+                    return NULL
+                p = fsm_space(p + 1, end)
+                if p >= end or p[0] != c':':
+                    return NULL
+                p = fsm_space(p + 1, end)
+            p = skip_value(s, p, depth + 1, False)
+            if p is NULL:
+                return NULL
+            p = fsm_space(p, end)
+            if p >= end:
+                return NULL
+            if p[0] == close:
+                return p + 1
+            if p[0] != c',':
+                return NULL
+            p = fsm_space(p + 1, end)
+    if p[0] == c't':
+        return p + 4 if end - p >= 4 and memcmp(p, b"true", 4) == 0 else NULL
+    if p[0] == c'n':
+        return p + 4 if end - p >= 4 and memcmp(p, b"null", 4) == 0 else NULL
+    if p[0] == c'f':
+        return p + 5 if end - p >= 5 and memcmp(p, b"false", 5) == 0 else NULL
+    q = fsm_number(p, end)
+    return q if q is not NULL and (not top or note(s, HOLE_NUMBER, p, q)) else NULL

@@ -1,0 +1,424 @@
+# Server-sent events, the compiled twin of fsm/sse.py (read that first: same rules, same frames, same offsets).
+#
+# The idea: whole events are looked at where they lie in the caller's bytes; only an event that straddles two calls is
+# copied, into `carry`, which remembers what it holds so that every byte is searched once. In the exact way (a stream
+# with carriage returns or bare data) all bytes go through `carry` line by line.
+#
+# The class also carries the short cut of the engine (engine.pxi): an event that is a bare delta for an open block is
+# appended here and never becomes a frame. Unbound (no `bind`), it is framing and nothing else.
+#
+# Invariants: between calls the window is empty; `carry` holds an event's beginning (short way) or everything that was
+# not parsed yet (exact way), and `carry_at` is the stream offset of its first byte.
+
+cdef extern from "Python.h":
+    object PyBytes_FromStringAndSize(const char*, Py_ssize_t)
+
+cdef enum:
+    TERMINATOR = 4     # the longest blank line with the end of the line before it: CR LF CR LF
+    COMPACT = 65536    # parsed bytes that the exact way keeps before it moves the rest
+
+OVERFLOW_DATA = b"\x00overflow"
+
+
+cdef Py_ssize_t find_blank(const char* p, const char* end) noexcept nogil:
+    """Where the first LF LF of [p, end) is, or -1."""
+    cdef const char* q = p
+    while True:
+        q = <const char*>memchr(q, c'\n', end - q)
+        if q is NULL or q + 1 >= end:
+            return -1
+        if q[1] == c'\n':
+            return q - p
+        q += 2 if q + 2 < end and q[2] != c'\n' else 1
+
+
+@cython.final
+cdef class SSEParser:
+    """One stream's framing; see fsm.sse.SSEParser."""
+    cdef:
+        Py_ssize_t max_bytes
+        readonly Py_ssize_t events
+        readonly Py_ssize_t appended
+        # the window: the caller's bytes, between receive() and the end of the iteration
+        object holder
+        const char* win
+        Py_ssize_t win_len, win_pos, win_at
+        # what is kept between calls
+        char* carry
+        Py_ssize_t carry_len, carry_room, carry_at
+        bint started, exact, overflowed, ended
+        # the exact way
+        Py_ssize_t x_pos, x_search, x_start, x_event
+        bint skip_lf, bare
+        object name
+        list data
+        # the short cut
+        Shortcut hot
+
+    def __cinit__(self, Py_ssize_t max_bytes):
+        self.max_bytes = max_bytes
+
+    def __dealloc__(self):
+        PyMem_Free(self.carry)
+
+    def bind(self, Shortcut hot):
+        """Let `hot` take the bare deltas."""
+        self.hot = hot
+
+    def interrupted(self):
+        """Something else than this stream's bytes may have changed the blocks."""
+        if self.hot is not None:
+            self.hot.forget()
+
+    def receive(self, data):
+        """Take the next bytes; iterate to get the events that they complete."""
+        self.begin(data)
+        return self
+
+    def end(self):
+        """The input is over; iterate to get the events that are still pending."""
+        self.begin(b"")
+        if not self.started:  # half a byte order mark is no mark
+            self.started = True
+        if not self.exact:
+            self.go_exact(NULL, self.carry_at if self.carry_len else self.win_at)
+        self.ended = True
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        cdef object frame = self.advance()
+        if frame is None:
+            self.finish()
+            raise StopIteration
+        self.events += 1
+        if self.hot is not None:
+            self.hot.leave()
+        return frame
+
+    # ------------------------------------------------------------ the window
+
+    cdef int begin(self, data) except -1:
+        """Open the window on `data`."""
+        cdef const unsigned char[::1] view
+        if self.win_pos < self.win_len:  # an iteration was given up: what it left comes first
+            data = self.win[self.win_pos:self.win_len] + bytes(data)
+        if type(data) is not bytes:
+            data = bytes(data)
+        self.holder = data
+        self.win = <const char*><bytes>data
+        self.win_len = len(<bytes>data)
+        self.win_pos = 0
+        if self.overflowed:
+            self.win_pos = self.win_len
+            return 0
+        if not self.started:
+            self.start()
+        if not self.exact and memchr(self.win, c'\r', self.win_len) is not NULL:
+            self.go_exact(NULL, self.carry_at if self.carry_len else self.win_at)
+        return 0
+
+    cdef int start(self) except -1:
+        """Deal with the byte order mark."""
+        cdef bytes head
+        if self.carry_len == 0 and self.win_len == 0:
+            return 0
+        head = self.carry[:self.carry_len] + self.win[:self.win_len]
+        if len(head) < 3 and b"\xef\xbb\xbf".startswith(head):
+            self.stash(self.win, self.win_len)
+            self.win_pos = self.win_len
+            return 0
+        self.started = True
+        self.carry_len = 0
+        self.win_at = 0
+        if head.startswith(b"\xef\xbb\xbf"):
+            head = head[3:]
+            self.win_at = 3
+        self.holder = head
+        self.win = <const char*>head
+        self.win_len = len(head)
+        return 0
+
+    cdef int finish(self) except -1:
+        """Close the window; everything in it was taken."""
+        if self.hot is not None:
+            self.hot.rest()
+        self.win_at += self.win_len
+        self.holder = None
+        self.win = NULL
+        self.win_len = self.win_pos = 0
+        return 0
+
+    cdef int stash(self, const char* p, Py_ssize_t n) except -1:
+        """Append to the carry."""
+        cdef Py_ssize_t room
+        cdef char* grown
+        if self.carry_len + n > self.carry_room:
+            room = max(self.carry_len + n + 64, self.carry_room + (self.carry_room >> 1))
+            grown = <char*>PyMem_Realloc(self.carry, room)
+            if grown is NULL:
+                raise MemoryError
+            self.carry = grown
+            self.carry_room = room
+        memcpy(self.carry + self.carry_len, p, n)
+        self.carry_len += n
+        return 0
+
+    # ------------------------------------------------------------ the short way
+
+    cdef object advance(self):
+        """The next frame of the window, or None when it is used up."""
+        cdef const char* p
+        cdef const char* end
+        cdef const char* behind
+        cdef Py_ssize_t n
+        cdef object frame
+        while not self.overflowed:
+            if self.exact:
+                return self.advance_exact()
+            p = self.win + self.win_pos
+            end = self.win + self.win_len
+            if p == end:
+                return None
+            if self.carry_len:
+                n = self.straddling(p, end)
+                if n < 0:
+                    self.stash(p, end - p)
+                    self.win_pos = self.win_len
+                    if self.carry_len > self.max_bytes + TERMINATOR:
+                        return self.overflow(self.carry_at)
+                    return None
+                self.stash(p, n)
+                self.win_pos += n
+                frame = self.block(self.carry, self.carry_len - 2, self.carry_at)
+                if not self.exact:
+                    self.carry_len = 0
+            else:
+                if self.hot is not None:
+                    behind = self.hot.match_at(p, end)
+                    if behind is not NULL:
+                        self.win_pos = behind - self.win
+                        self.events += 1
+                        self.appended += 1
+                        continue
+                n = find_blank(p, end)
+                if n < 0:
+                    self.carry_at = self.win_at + self.win_pos
+                    self.stash(p, end - p)
+                    self.win_pos = self.win_len
+                    if self.carry_len > self.max_bytes + TERMINATOR:
+                        return self.overflow(self.carry_at)
+                    return None
+                self.win_pos += n + 2
+                frame = self.block(p, n, self.win_at + self.win_pos - n - 2)
+            if frame is not None:
+                return frame
+        return None
+
+    cdef Py_ssize_t straddling(self, const char* p, const char* end) noexcept:
+        """How many bytes of [p, end) end the event in the carry, its blank line included, or -1."""
+        cdef Py_ssize_t n
+        if self.carry[self.carry_len - 1] == c'\n' and p[0] == c'\n':
+            return 1
+        n = find_blank(p, end)
+        return n + 2 if n >= 0 else -1
+
+    cdef object block(self, const char* p, Py_ssize_t n, Py_ssize_t at):
+        """The frame of an event block without CR that is followed by LF LF; None if it gives none."""
+        cdef const char* q
+        cdef const char* name = NULL
+        cdef Py_ssize_t name_len = 0, skip = 0
+        if n >= 6 and memcmp(p, b"data: ", 6) == 0 and memchr(p, c'\n', n) is NULL:
+            skip = 6
+        elif n >= 7 and memcmp(p, b"event: ", 7) == 0:
+            q = <const char*>memchr(p, c'\n', n)
+            if q is not NULL and p + n - q >= 7 and memcmp(q, b"\ndata: ", 7) == 0 and memchr(q + 1, c'\n', p + n - q - 1) is NULL:
+                name = p + 7
+                name_len = q - name
+                skip = q + 7 - p
+        if n > self.max_bytes:
+            return self.overflow(at) if skip or not self.has_bare(p, n) else self.go_exact(p, at)
+        if skip == 0:
+            return self.odd_block(p, n, at)
+        if self.hot is not None and self.hot.scan_at(p, n + 2, p + skip, p + n):
+            self.events += 1
+            self.appended += 1
+            return None
+        return self.frame(name, name_len, p + skip, n - skip, at)
+
+    cdef object frame(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n, Py_ssize_t at):
+        cdef bytes payload = data[:n]
+        if not payload or (payload[0] <= 32 and not payload.strip()):
+            return None
+        return (name[:name_len].decode("utf-8", "replace") if name_len else None, payload, at, False)
+
+    cdef bint has_bare(self, const char* p, Py_ssize_t n):
+        cdef bytes block = p[:n]
+        return block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block
+
+    cdef object odd_block(self, const char* p, Py_ssize_t n, Py_ssize_t at):
+        """Any other block: comments, several data lines, no space; bare data goes the exact way."""
+        cdef Py_ssize_t start
+        if self.has_bare(p, n):
+            return self.go_exact(p, at)
+        name, data, start = _fields(p[:n])
+        if data is None or not data.strip():
+            return None
+        return (name or None, data, at + start, False)
+
+    cdef object overflow(self, Py_ssize_t at):
+        """Report the event at `at` once; nothing is parsed after it."""
+        self.overflowed = True
+        self.carry_len = 0
+        self.win_pos = self.win_len
+        self.data = None
+        return (None, OVERFLOW_DATA, at, False)
+
+    # ------------------------------------------------------------ the exact way
+
+    cdef object go_exact(self, const char* p, Py_ssize_t at):
+        """Go on line by line from the event at `p` (its offset is `at`), which lies in the carry or in the window."""
+        self.exact = True
+        if p is NULL or p == self.carry:
+            if self.carry_len == 0:
+                self.carry_at = at
+        else:
+            self.carry_len = 0
+            self.carry_at = at
+            self.win_pos = p - self.win
+        self.x_pos = self.x_search = 0
+        return None
+
+    cdef object advance_exact(self):
+        cdef object frame
+        cdef Py_ssize_t end, at, begun
+        cdef const char* behind
+        cdef bytes line
+        if self.win_pos < self.win_len:
+            if self.x_pos > COMPACT:
+                self.compact()
+            self.stash(self.win + self.win_pos, self.win_len - self.win_pos)
+            self.win_pos = self.win_len
+        while not self.overflowed:
+            if self.skip_lf and self.x_pos < self.carry_len:
+                self.skip_lf = False
+                if self.carry[self.x_pos] == c'\n':
+                    self.x_pos += 1
+            if self.hot is not None and self.data is None and self.name is None and not self.skip_lf:
+                behind = self.hot.match_at(self.carry + self.x_pos, self.carry + self.carry_len)
+                if behind is not NULL:
+                    self.x_pos = self.x_search = behind - self.carry
+                    self.events += 1
+                    self.appended += 1
+                    continue
+            end = self.line_end(max(self.x_search, self.x_pos))
+            if end < 0:
+                self.x_search = self.carry_len
+                begun = self.carry_at + self.x_pos if self.data is None and self.name is None else self.x_start
+                if self.carry_at + self.carry_len - begun > self.max_bytes + TERMINATOR:
+                    return self.overflow(begun)
+                break
+            at = self.x_pos
+            line = self.carry[at:end]
+            self.skip_lf = self.carry[end] == c'\r'
+            self.x_pos = self.x_search = end + 1
+            frame = self.line(line, at)
+            if frame is not None:
+                return frame
+        if not self.ended or self.overflowed:
+            return None
+        if self.x_pos < self.carry_len:
+            at = self.x_pos
+            line = self.carry[at:self.carry_len]
+            self.x_pos = self.x_search = self.carry_len
+            frame = self.line(line, at)
+            if frame is not None:
+                return (frame[0], frame[1], frame[2], True)
+        return self.dispatch(True) if self.data is not None else None
+
+    cdef int compact(self) except -1:
+        memcpy_down(self.carry, self.carry + self.x_pos, self.carry_len - self.x_pos)
+        self.carry_len -= self.x_pos
+        self.carry_at += self.x_pos
+        self.x_search = max(0, self.x_search - self.x_pos)
+        self.x_event -= self.x_pos
+        self.x_pos = 0
+        return 0
+
+    cdef Py_ssize_t line_end(self, Py_ssize_t start) noexcept:
+        cdef const char* p = self.carry + start
+        cdef Py_ssize_t n = self.carry_len - start
+        cdef const char* lf = <const char*>memchr(p, c'\n', n) if n > 0 else NULL
+        cdef const char* cr = <const char*>memchr(p, c'\r', lf - p if lf is not NULL else n) if n > 0 else NULL
+        if cr is not NULL:
+            return cr - self.carry
+        return lf - self.carry if lf is not NULL else -1
+
+    cdef object line(self, bytes line, Py_ssize_t at):
+        """Take one line that began at `at` in the carry; a frame if it completes one."""
+        cdef unsigned char first
+        cdef bint field, fresh
+        cdef bytes value
+        if not line:
+            return self.dispatch(False)
+        first = line[0]
+        fresh = self.data is None and self.name is None
+        field = line.startswith((b"data:", b"event:", b"id:", b"retry:", b":")) or line in (b"data", b"event", b"id", b"retry")
+        if self.bare and (field or first == c'{'):  # the bare event is over, this line begins something else
+            frame = self.dispatch(False)
+            self.x_pos = self.x_search = at
+            self.skip_lf = False
+            return frame
+        if fresh:
+            self.x_start = self.carry_at + at
+            self.x_event = at
+        if self.bare:
+            self.data.append(line)
+        elif not field and self.data is None and (first == c'{' or first == c'['):
+            self.bare = True
+            self.data = [line]
+            if line.rstrip()[-1] == first + 2:  # } closes {, ] closes [
+                return self.dispatch(False)
+        elif line.startswith(b"data:") or line == b"data":
+            value = line[6:] if line[5:6] == b" " else line[5:]
+            if self.data is None:
+                self.data = [value]
+            else:
+                self.data.append(value)
+        elif line.startswith(b"event:"):
+            self.name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace") or None
+        if self.carry_at + self.x_pos - self.x_start > self.max_bytes + 1 and not (self.data is None and self.name is None):
+            return self.overflow(self.x_start)
+        return None
+
+    cdef object dispatch(self, bint cut):
+        """End the event here; a frame unless there is no data in it, or the short cut takes it."""
+        cdef list data = self.data
+        cdef object name = self.name
+        cdef bytes payload
+        cdef Py_ssize_t behind
+        cdef const char* p
+        self.data = self.name = None
+        if data is None:
+            self.bare = False
+            return None
+        if len(data) > 1:
+            self.bare = False
+            payload = b"\n".join(data)
+            return (name, payload, self.x_start, cut) if payload.strip() else None
+        payload = data[0]
+        if self.hot is not None and not self.bare and not cut:
+            p = payload
+            behind = self.x_pos
+            if self.skip_lf and behind < self.carry_len and self.carry[behind] == c'\n':
+                behind += 1  # the template runs through the whole blank line
+            elif self.skip_lf:
+                behind = self.x_event  # half of it has not come: nothing to learn from
+            if self.hot.scan_copy(self.carry + self.x_event, behind - self.x_event, p, len(payload)):
+                self.events += 1
+                self.appended += 1
+                return None
+        self.bare = False
+        return (name, payload, self.x_start, cut) if payload.strip() else None

@@ -1,0 +1,152 @@
+# The learned template (tier 1): the shape of the stream's last bare delta, as literal bytes with typed holes.
+#
+# The idea: within a stream, events differ in very few places. Once the scanner has understood two events of one shape,
+# the next is matched by comparing the bytes that may not differ and lexing the values that may: no keys are looked up.
+#
+# Why it is sound: the scanner is deterministic, so equal bytes from an event boundary on lead it to the same place, and
+# a hole is exactly one complete value, lexed by the scanner's own lexer. The conditions (FASTPATH.md, each with a test
+# in tests/test_template.py that fails when it is broken):
+#   1. matching begins at an event boundary with nothing carried over; the literals run from the event's first byte
+#      through its blank line;
+#   2. holes stand at values only: the captured string, the index, ignored scalars that were seen to vary, and the
+#      padding before the last brace. Keys, discriminators and fields that must be empty are literal;
+#   3. string holes run the full lexer;
+#   4. nothing is written before the last literal has matched;
+#   5. whoever appends checks the block, its kind and the table's cell on every hit (engine.pxi);
+#   6. only what the scanner fully understood is learned.
+
+cdef enum:
+    MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering
+
+ctypedef struct Segment:
+    int start               # of the literal, in Template.bytes
+    int size
+    int hole                # HoleKind behind it, -1 behind the last
+
+ctypedef struct Template:
+    bint ready
+    int event               # of the captured string
+    int segments_used
+    Segment segments[MAX_HOLES + 1]
+    unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
+    # the event before, as it was scanned
+    char* bytes
+    int size
+    int room
+    int holes_used
+    int hole_kind[MAX_HOLES]
+    int hole_start[MAX_HOLES]
+    int hole_end[MAX_HOLES]
+
+ctypedef struct Match:
+    long index
+    const char* text
+    const char* text_end
+    int flags
+
+
+cdef bint same_shape(Template* t, Scan* s, const char* event, int size) noexcept nogil:
+    """Whether the scanned event has the holes of the one before and equal bytes between them."""
+    cdef int i, start, end, literal, t_at = 0, s_at = 0
+    if t.holes_used != s.holes_used or t.size == 0:
+        return False
+    for i in range(s.holes_used + 1):
+        start = <int>(s.holes[i].start - event) if i < s.holes_used else size
+        literal = start - s_at
+        if (t.hole_start[i] if i < t.holes_used else t.size) - t_at != literal:
+            return False
+        if memcmp(t.bytes + t_at, event + s_at, literal) != 0:
+            return False
+        if i < s.holes_used:
+            if t.hole_kind[i] != <int>s.holes[i].kind:
+                return False
+            t_at = t.hole_end[i]
+            s_at = <int>(s.holes[i].end - event)
+    return True
+
+
+cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except -1:
+    """Remember the scanned event [event, event + whole); ready once two of one shape came in a row."""
+    cdef int i, start, size = <int>whole
+    cdef bint same
+    cdef Segment* segment
+    cdef char* grown
+    t.ready = False
+    if whole > MAX_TEMPLATE:
+        t.size = 0
+        return 0
+    same = same_shape(t, s, event, size)
+    if same:
+        for i in range(s.holes_used):
+            start = t.hole_start[i]
+            if (t.hole_end[i] - start != s.holes[i].end - s.holes[i].start
+                    or memcmp(t.bytes + start, s.holes[i].start, t.hole_end[i] - start) != 0):
+                t.varies |= 1U << i
+    else:
+        t.varies = 0
+    if t.room < size:
+        grown = <char*>PyMem_Realloc(t.bytes, size + 64)
+        if grown is NULL:
+            raise MemoryError
+        t.bytes = grown
+        t.room = size + 64
+    memcpy(t.bytes, event, size)
+    t.size = size
+    t.holes_used = s.holes_used
+    for i in range(s.holes_used):
+        t.hole_kind[i] = s.holes[i].kind
+        t.hole_start[i] = <int>(s.holes[i].start - event)
+        t.hole_end[i] = <int>(s.holes[i].end - event)
+    if not same:
+        return 0
+    t.event = s.event
+    start = 0
+    t.segments_used = 0
+    for i in range(s.holes_used):
+        if s.holes[i].kind == HOLE_STRING or s.holes[i].kind == HOLE_NUMBER:
+            if not t.varies >> i & 1:
+                continue  # it never varied: literal
+        segment = &t.segments[t.segments_used]
+        segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
+        t.segments_used += 1
+        start = t.hole_end[i]
+    segment = &t.segments[t.segments_used]
+    segment.start, segment.size, segment.hole = start, size - start, -1
+    t.segments_used += 1
+    t.ready = True
+    return 0
+
+
+cdef const char* match(const Template* t, const char* p, const char* end, Match* m) noexcept nogil:
+    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index."""
+    cdef const Segment* segment = &t.segments[0]
+    cdef int flags
+    m.index = -1
+    m.text = m.text_end = NULL
+    m.flags = 0
+    while True:
+        if end - p < segment.size or memcmp(p, t.bytes + segment.start, segment.size) != 0:
+            return NULL
+        p += segment.size
+        if segment.hole < 0:
+            return p
+        if segment.hole == HOLE_TEXT:
+            m.flags = 0
+            m.text = p
+            p = fsm_string(p, end, &m.flags)
+            if p is NULL or p == m.text:
+                return NULL
+            m.text_end = p
+        elif segment.hole == HOLE_STRING:
+            flags = 0
+            p = fsm_string(p, end, &flags)
+        elif segment.hole == HOLE_INDEX:
+            p = fsm_small(p, end, &m.index)
+        elif segment.hole == HOLE_NUMBER:
+            p = fsm_number(p, end)
+        else:
+            while p < end and p[0] == c' ':
+                p += 1
+        if p is NULL:
+            return NULL
+        segment += 1

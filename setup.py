@@ -1,0 +1,69 @@
+"""Build script: the one extension `fsm._speedups`.
+
+Without a C compiler (or with FSM_PURE_PYTHON=1) the package installs in pure Python and says so; with
+FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds with ASan and UBSan.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from glob import glob
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+
+def flag(name: str) -> bool:
+    return os.environ.get(name, "") not in ("", "0")
+
+
+REQUIRED = flag("FSM_REQUIRE_SPEEDUPS")
+
+
+class BuildExt(build_ext):
+    """`build_ext` that says loudly when it falls back to pure Python."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as error:
+            self._fall_back(error)
+
+    def build_extension(self, ext: Extension) -> None:
+        try:
+            super().build_extension(ext)
+        except Exception as error:
+            self._fall_back(error)
+
+    def _fall_back(self, error: Exception) -> None:
+        if REQUIRED:
+            raise error
+        print(f"\n*** deltafsm: the extension fsm._speedups could not be built ({error}).\n"
+              "*** The package is installed in pure Python: complete, but many times slower.\n", file=sys.stderr)
+
+
+def extensions() -> list[Extension]:
+    if flag("FSM_PURE_PYTHON"):
+        return []
+    from Cython.Build import cythonize
+
+    args = ["-O3", "-Wno-unreachable-code"] if os.name == "posix" else ["/O2"]
+    link: list[str] = []
+    if flag("FSM_SANITIZE"):
+        args = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+        link = ["-fsanitize=address,undefined"]
+    extension = Extension("fsm._speedups", ["_speedups/_speedups.pyx"], include_dirs=["_speedups"], extra_compile_args=args, extra_link_args=link,
+                          depends=sorted(glob("_speedups/*.pxi") + glob("_speedups/*.h")))
+    built: list[Extension] = cythonize([extension])
+    for ext in built:  # cythonize drops the mark
+        ext.optional = not REQUIRED
+    return built
+
+
+setup(
+    packages=["fsm", "fsm.dialects", "fsm.samples"],
+    package_data={"fsm": ["py.typed", "*.pyi"], "fsm.samples": ["*.sse", "*.json"]},
+    ext_modules=extensions(),
+    cmdclass={"build_ext": BuildExt},
+)
