@@ -7,14 +7,15 @@ call, in the proportions of an agent's turn.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from dataclasses import dataclass
 from typing import Any
 
 WORDS = {
-    "ascii": "the quick state machine reads every delta once and keeps no copy of what it has seen before moving on to more".split(),
-    "cjk": "状态机 逐个 读取 增量 数据 并且 不会 保留 任何 副本 然后 继续 处理 下一个 事件 直到 消息 结束 为止 完成".split(),
+    "ascii": "the quick state machine reads every delta once and keeps no copy of what it saw before moving on to more".split(" "),
+    "cjk": "状态机 逐个 读取 增量 数据 并且 不会 保留 任何 副本 然后 继续 处理 下一个 事件 直到 消息 结束 为止 完成".split(" "),
     "escapes": ['say "hi"', "line\nbreak", "tab\there", "back\\slash", "path C:\\new", 'a "quoted" word', "plain", "é\u2028ü"],
 }
 
@@ -44,7 +45,7 @@ def _pieces(rng: random.Random, flavour: str, n: int) -> list[str]:
 
 def _cut(rng: random.Random, text: str, n: int) -> list[str]:
     edges = sorted({0, len(text), *(rng.randrange(len(text)) for _ in range(n - 1))})
-    return [text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def make(dialect: str, deltas: int = 2000, flavour: str = "ascii", seed: int = 1, tool_share: float = 0.25) -> Stream:
@@ -95,9 +96,9 @@ def _anthropic(thinking: list[str], text: list[str], fragments: list[str], flavo
 
 def _chat(thinking: list[str], text: list[str], fragments: list[str], flavour: str) -> list[dict[str, Any]]:
     def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
         return {"id": "chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012", "object": "chat.completion.chunk", "created": 1790000000, "model": "gpt-x-2026-08-06",
-                "service_tier": "default", "system_fingerprint": "fp_0123456789", "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
-                "usage": None, "obfuscation": "Zk3pQ9xL"}
+                "service_tier": "default", "system_fingerprint": "fp_0123456789", "choices": [choice], "usage": None, "obfuscation": "Zk3pQ9xL"}
 
     out = [chunk({"role": "assistant", "content": "", "refusal": None})]
     out += [chunk({"reasoning_content": piece}) for piece in thinking]

@@ -1,80 +1,45 @@
 """The one fold from normalized events to blocks (R-20): live use, replay and both engines go through it.
 
-For each event a `_case_*` method says which case (guard) holds; the table cell of (state, case) names the actions,
-which are methods of the same names here; if the cell names another state the stepper moves there. So this file holds
-what is decided about blocks, `spec/stream.yaml` holds when, `fsm/calls.py` who owns what of a tool call, and
-`fsm/ending.py` what the message is once it is over.
+For each event `fsm/cases.py` says which case (guard) holds; the table cell of (state, case) names the actions, which
+are methods of the same names here; if the cell names another state the stepper moves there. So this file holds what
+is done to blocks, `spec/stream.yaml` when, `fsm/calls.py` who owns what of a tool call, and `fsm/ending.py` what the
+message is once it is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fsm import _tables as T
 from fsm import usage as usage_rules
 from fsm.arguments import compact
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
-from fsm.calls import Calls
+from fsm.cases import CASES, Cases
 from fsm.ending import Ending
 from fsm.events import (BlockFinished, BlockStarted, Event, MessageFinished, NormalizedEvent, StreamFailed, TextDelta,
                         ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
-from fsm.message import Anomalies, StreamState
-from fsm.usage import Usage
+from fsm.message import StreamState
 
 if TYPE_CHECKING:
-    from fsm.errors import ErrorInfo
-    from fsm.limits import Limits
-    from fsm.message import Message, Partial
-    from fsm.tools import ToolRegistry
+    pass
 
 _REASONS_KEPT = 32  # different stop reasons of one message
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
 
-class Accumulator:
+class Accumulator(Cases):
     """Blocks of one message under construction. `out` collects the events for the caller."""
 
-    __slots__ = ("_closed", "_each", "_found", "_last_position", "_loose", "_new_buffer", "_silent", "_slots", "_touched", "anomalies",
-                 "blocks", "calls", "dialect", "failure", "id", "limits", "message", "meter", "model", "note", "out",
-                 "partial", "pending", "reasons", "snapshot", "stepper", "usage")
-
-    def __init__(self, stepper: Any, meter: Any, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits, deltas: str) -> None:
-        self.stepper = stepper
-        self.meter = meter
-        self._new_buffer = new_buffer
-        self.limits = limits
-        self._silent = deltas == "none"
-        self._each = deltas == "each"
-        self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
-        self.anomalies = Anomalies(limits.anomalies)
-        self.note = self.anomalies.note
-        self.calls = Calls(registry, limits.depth, meter, self.note)
-        self.blocks: list[Block] = []
-        self.out: list[Event] = []
-        self.pending: Block | None = None  # the block that was written to last, while it is open
-        self._loose: Block | None = None  # the open text or thinking block that has no index
-        self._touched: Block | None = None  # the block whose additions were not told to the caller yet
-        self._found: Block | None = None  # the block that the last _case_* named
-        self._slots: dict[tuple[int, str], Block] = {}  # (wire index, kind) -> the block opened there last
-        self._closed: set[int] = set()  # wire indexes that were stopped
-        self._last_position = -1
-        self.id: str | None = None
-        self.model: str | None = None
-        self.usage = Usage()
-        self.reasons: dict[str, None] = {}  # the stop reasons as stated, the last one last
-        self.snapshot: list[dict[str, Any]] | None = None
-        self.failure: ErrorInfo | None = None  # set by whoever sends ERROR, CANCEL, TIMEOUT, OVERFLOW or a cut EOF
-        self.message: Message | None = None
-        self.partial: Partial | None = None
+    __slots__ = ()
 
     # ------------------------------------------------------------ the one entry
 
     def handle(self, ev: NormalizedEvent) -> None:
         """Take one normalized event."""
         event = ev.type
-        case = _CASES[event]
+        case = CASES[event]
         guard = 0 if case is None else case(self, ev)
         actions, to, anomaly = _CELLS[self.stepper.state][T.FIRST_COLUMN[event] + guard]
         for action in actions:
@@ -102,7 +67,7 @@ class Accumulator:
         block = self.pending
         if block is None or block.event != event or block.index != index or not block.open:
             block = self.owner(event, index)
-        if block is None or self.stepper.state != _HOT_STATE[event]:
+        if block is None or self.stepper.state != T.HOT[event]:
             if event == T.TOOL_INPUT_DELTA:
                 self.handle(NormalizedEvent(event, index, fragment=text))
             else:
@@ -118,125 +83,13 @@ class Accumulator:
 
     @property
     def state(self) -> StreamState:
-        return _TOP_STATES[self.stepper.state]
-
-    # ------------------------------------------------------------ cases (guards)
-
-    def _case_message_start(self, ev: NormalizedEvent) -> int:
-        return T.MESSAGE_START_AFTER_CONTENT if self.meter.used else T.MESSAGE_START_BEFORE_CONTENT
-
-    def owner(self, event: int, index: int | None) -> Block | None:
-        """The open block that a bare delta of `event` goes to, or None if that takes a decision.
-
-        The compiled engine asks this once per block and then appends by itself.
-        """
-        if event == T.TOOL_INPUT_DELTA:
-            call = self.calls.current if index is None else self.calls.slot(index)
-            return call if call is not None and call.open else None
-        return self._lookup(index, TEXT if event == T.TEXT_DELTA else THINKING)
-
-    def _case_text(self, ev: NormalizedEvent) -> int:
-        if not ev.text:
-            return T.TEXT_DELTA_BLANK
-        kind = ev.kind or (TEXT if ev.type == T.TEXT_DELTA else THINKING)
-        block = self.pending
-        if block is None or block.kind != kind or block.index != ev.index or not block.open:
-            block = self._lookup(ev.index, kind)
-        self._found = block
-        if block is not None:
-            return T.TEXT_DELTA_OWNED
-        return T.TEXT_DELTA_LATE if ev.index in self._closed else T.TEXT_DELTA_FRESH
-
-    def _lookup(self, index: int | None, kind: str) -> Block | None:
-        """The open block of `kind` at `index`; without an index the one that has none, else the pending one."""
-        if index is None:
-            block = self._loose if self._loose is not None else self.pending
-        else:
-            block = self._slots.get((index, kind))
-        return block if block is not None and block.open and block.kind == kind else None
-
-    def _case_signature(self, ev: NormalizedEvent) -> int:
-        if not ev.signature:
-            return T.SIGNATURE_DELTA_BLANK
-        if ev.index is not None:
-            block = self._slots.get((ev.index, THINKING))
-        else:
-            block = next((b for b in reversed(self.blocks) if b.kind == THINKING), None)
-            if block is not None and not block.open and block.signature and not block.signed_late:
-                block = None  # a signed block is whole; this signature is for another
-        self._found = block
-        if block is None:
-            return T.SIGNATURE_DELTA_LATE if ev.index in self._closed else T.SIGNATURE_DELTA_FRESH
-        if block.open:
-            return T.SIGNATURE_DELTA_OWNED
-        # the pieces of a late signature go on where it began
-        return T.SIGNATURE_DELTA_UNSIGNED if block.signature is None or block.signed_late else T.SIGNATURE_DELTA_LATE
-
-    def _case_start(self, ev: NormalizedEvent) -> int:
-        case = self.calls.case_start(ev)
-        self._found = self.calls.found
-        return case
-
-    def _case_fragment(self, ev: NormalizedEvent) -> int:
-        if not ev.fragment:
-            return T.TOOL_INPUT_DELTA_BLANK
-        if ev.index is not None:
-            vendor = self._slots.get((ev.index, OPAQUE))
-            if vendor is not None and vendor.open:
-                self._found = vendor
-                return T.TOOL_INPUT_DELTA_VENDOR
-        case = self.calls.case_fragment(ev)
-        self._found = self.calls.found
-        if case == T.TOOL_INPUT_DELTA_ORPHAN and ev.index in self._closed:
-            return T.TOOL_INPUT_DELTA_LATE
-        return case
-
-    def _case_stop(self, ev: NormalizedEvent) -> int:
-        if ev.index is not None:
-            found = [b for b in self._at(ev.index) if b.open]
-        elif ev.type == T.TOOL_USE_STOP:
-            call = self.calls.by_id(ev.id) if ev.id else self.calls.current
-            found = [call] if call is not None and not call.stopped else []
-        else:
-            found = [self.pending] if self.pending is not None else []
-        self._found = found[0] if found else None
-        if not found:
-            return T.BLOCK_STOP_UNKNOWN
-        return T.BLOCK_STOP_PENDING if self.pending in found else T.BLOCK_STOP_OTHER
-
-    def _at(self, index: int) -> list[Block]:
-        """Every block opened last at a wire index, whatever its kind."""
-        found = [b for kind in (TEXT, THINKING, OPAQUE, REFUSAL) if (b := self._slots.get((index, kind))) is not None]
-        call = self.calls.slot(index)
-        return [*found, call] if call is not None and call.index == index else found
-
-    def _case_block_start(self, ev: NormalizedEvent) -> int:
-        kind = ev.kind or TEXT
-        block = self._lookup(ev.index, kind) if ev.index is not None else None
-        self._found = block
-        if block is not None:
-            return T.BLOCK_START_REPEAT
-        return T.BLOCK_START_TEXT if kind in (TEXT, REFUSAL) else T.BLOCK_START_THINKING if kind == THINKING else T.BLOCK_START_OPAQUE
-
-    def _case_opaque(self, ev: NormalizedEvent) -> int:
-        found = [b for b in self._at(ev.index) if b.open] if ev.index is not None else []
-        self._found = found[0] if found else None
-        if found:
-            return T.OPAQUE_BLOCK_OWNED if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
-        if ev.index in self._closed:
-            return T.OPAQUE_BLOCK_LATE
-        return T.OPAQUE_BLOCK_FRESH if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
-
-    def _case_reason(self, ev: NormalizedEvent) -> int:
-        return T.STOP_REASON_BOUNDARY if self.dialect["reason_ends"] else T.STOP_REASON_REMARK
-
-    def _case_end(self, ev: NormalizedEvent) -> int:
-        return Ending(self).case(at_eof=ev.type == T.EOF)
+        state: int = self.stepper.state
+        return _TOP_STATES[state]
 
     # ------------------------------------------------------------ actions: text and thinking
 
     def append(self, ev: NormalizedEvent) -> None:
-        block = self._found
+        block = self.found
         assert block is not None
         self.write(block, ev.text or ev.fragment or "")
 
@@ -246,7 +99,7 @@ class Accumulator:
     def open_thinking(self, ev: NormalizedEvent) -> None:
         block = self._open_text(ev, THINKING)
         if ev.signature:
-            self._found = block
+            self.found = block
             self.sign(ev)
 
     def _open_text(self, ev: NormalizedEvent, kind: str) -> Block:
@@ -263,8 +116,9 @@ class Accumulator:
         return block
 
     def sign(self, ev: NormalizedEvent) -> None:
-        block = self._found
-        assert block is not None and ev.signature is not None
+        block = self.found
+        assert block is not None
+        assert ev.signature is not None
         if block.signature is None:
             block.signature = self._new_buffer(self.meter)
             block.signed_late = not block.open
@@ -312,7 +166,7 @@ class Accumulator:
         return call
 
     def supplement(self, ev: NormalizedEvent) -> None:
-        block = self._found
+        block = self.found
         assert block is not None
         if isinstance(block, Call):
             self.calls.supplement(block, ev)
@@ -328,7 +182,8 @@ class Accumulator:
 
     def keep_late(self, ev: NormalizedEvent) -> None:
         call = self.calls.found
-        assert call is not None and ev.fragment is not None
+        assert call is not None
+        assert ev.fragment is not None
         if call.late is None:
             call.late = self._new_buffer(self.meter)
         call.late.append(ev.fragment)
@@ -391,30 +246,29 @@ class Accumulator:
 
     def merge(self, ev: NormalizedEvent) -> None:
         """Fold fields into an open block: strings are appended, lists extended, anything else is set."""
-        block = self._found
-        assert block is not None and ev.block is not None
+        block = self.found
+        assert block is not None
+        assert ev.block is not None
         target = block.vendor
         if target is None:
             target = block.extra = dict(block.extra or {})
         for key, value in ev.block.items():
             old = target.get(key)
-            if isinstance(old, str) and isinstance(value, str):
-                target[key] = old + value
-            elif isinstance(old, list) and isinstance(value, list):
+            if (isinstance(old, str) and isinstance(value, str)) or (isinstance(old, list) and isinstance(value, list)):
                 target[key] = old + value
             else:
                 target[key] = value
         self.meter.used += len(compact(ev.block))
 
     def unfold(self, ev: NormalizedEvent) -> None:
-        block = self._found
+        block = self.found
         if block is not None and block.kind == OPAQUE:
             block.left_out = True
 
     # ------------------------------------------------------------ actions: facts and bounds
 
     def close(self, ev: NormalizedEvent) -> None:
-        block = self._found
+        block = self.found
         assert block is not None
         if ev.index is not None:
             self._closed.add(ev.index)
@@ -466,7 +320,7 @@ class Accumulator:
 
     def _release(self) -> None:
         """Give back what only a live message needs."""
-        self.pending = self._touched = self._found = None
+        self.pending = self._touched = self.found = None
         self._loose = None
         self._slots = {}
 
@@ -525,7 +379,8 @@ class Accumulator:
                 self.note("invalid_call", f"{block.label} must not run: {block.invalid}")
                 self._emit(ToolInvalid(block.number, block.id, block.name, block.invalid, block.raw))
             else:
-                assert block.name is not None and block.input is not None
+                assert block.name is not None
+                assert block.input is not None
                 self._emit(ToolReady(block.number, block.id, block.name, block.input))
         elif block.kind == OPAQUE:
             Ending.fold_input(block, self.limits.depth)
@@ -571,13 +426,4 @@ _TOP_STATES = tuple(StreamState(name.partition(".")[0]) for name in T.STATES)
 STATE_AFTER = {T.ERROR: "ERRORED", T.EOF: "ERRORED", T.MESSAGE_START: "ERRORED", T.MESSAGE_STOP: "ERRORED",
                T.CANCEL: "CANCELLED", T.OVERFLOW: "CANCELLED", T.TIMEOUT: "TIMED_OUT"}
 
-_CASE_METHODS: dict[int, Callable[[Accumulator, NormalizedEvent], int]] = {
-    T.MESSAGE_START: Accumulator._case_message_start, T.TEXT_DELTA: Accumulator._case_text, T.THINKING_DELTA: Accumulator._case_text,
-    T.SIGNATURE_DELTA: Accumulator._case_signature, T.TOOL_USE_START: Accumulator._case_start, T.TOOL_INPUT_DELTA: Accumulator._case_fragment,
-    T.TOOL_USE_STOP: Accumulator._case_stop, T.BLOCK_START: Accumulator._case_block_start, T.BLOCK_STOP: Accumulator._case_stop,
-    T.OPAQUE_BLOCK: Accumulator._case_opaque, T.STOP_REASON: Accumulator._case_reason, T.MESSAGE_STOP: Accumulator._case_end,
-    T.EOF: Accumulator._case_end,
-}
-_HOT_STATE = {event: state for event, state in T.HOT.items()}
-_CASES = tuple(_CASE_METHODS.get(event) for event in range(len(T.EVENTS)))
 _CELLS = [[(tuple(getattr(Accumulator, name) for name in actions), to, anomaly) for actions, to, anomaly in row] for row in T.CELLS]

@@ -17,7 +17,8 @@ class Block:
     """One content block. `index` is its wire index (None where the wire has none), `number` its place in the order
     of opening, `open` whether it still takes deltas."""
 
-    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late", "text", "vendor")
+    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late",
+                 "text", "vendor")
 
     def __init__(self, kind: str, index: int | None, number: int, position: int, buffer: Buffer) -> None:
         self.kind = kind

@@ -118,7 +118,8 @@ class Ending:
         code = ev.code if ev.code != type_ else None
         _class, retry = classify(type_, code)
         pending = acc.pending
-        return ErrorInfo(type_, message, retry, code, acc.anomalies.offset, acc.anomalies.event, T.STATES[acc.stepper.state], None if pending is None else pending.number)
+        return ErrorInfo(type_, message, retry, code, acc.anomalies.offset, acc.anomalies.event, T.STATES[acc.stepper.state],
+                         None if pending is None else pending.number)
 
     def _settle(self, mark: str | None, announce: bool, failed: bool = False) -> None:
         """Archive every open block and give every call its verdict; `mark` is what a call without fault gets."""

@@ -54,7 +54,7 @@ class Model:
         raise AttributeError(name)
 
 
-def build(model: Any = None, machine: type[HierarchicalMachine] = StreamMachine, **options: Any) -> Any:
+def build(model: Any = None, machine: Any = StreamMachine, **options: Any) -> Any:
     """The nested `transitions` machine of one stream: 12 states, 20 triggers, no automatic transitions.
 
     model: what it moves; default a fresh `Model`. A model of your own needs one predicate per guard
@@ -63,7 +63,7 @@ def build(model: Any = None, machine: type[HierarchicalMachine] = StreamMachine,
         `state_cls`, for diagrams.
     options: passed on to the machine (`initial`, `send_event`, …).
     """
-    options = {"initial": T.STATES[T.INITIALIZING], "auto_transitions": False, "ignore_invalid_triggers": False} | options
+    options = {"initial": T.STATES[T.INITIALIZING], "auto_transitions": False, **options}
     return machine(model=Model() if model is None else model, states=[_copy(s) for s in T.MACHINE_STATES],
                    transitions=[dict(t) for t in T.MACHINE_TRANSITIONS], **options)
 
@@ -111,10 +111,11 @@ class Observed(Model):
 
     @property
     def machine(self) -> StreamMachine:
-        return shared(type(self.observer))
+        kind: type = type(self.observer)
+        return shared(kind)
 
     @property
-    def state(self) -> str:  # type: ignore[override]
+    def state(self) -> str:
         return self.observer.state  # type: ignore[no-any-return]
 
     @state.setter

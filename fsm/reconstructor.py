@@ -46,8 +46,8 @@ class Reconstructor:
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_parts", "_reader", "_t0", "_unbound", "_useful",
-                 "metrics", "timeouts")
+    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_parts", "_reader", "_t0",
+                 "_unbound", "_useful", "metrics", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
@@ -298,8 +298,8 @@ def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: s
             while chunk := file.read(1 << 16):
                 r.feed(chunk)
     else:
-        for chunk in body:
-            r.feed(chunk)
+        for piece in body:
+            r.feed(piece)
     return r.end()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from fsm.blocks import Block, Call
 
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
     from fsm.accumulator import Accumulator
 
 
-class Pending(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Pending:
     """The pending block: its kind as in the message, number, wire index, bytes so far; id and name of a call."""
 
     kind: str

@@ -50,7 +50,8 @@ def _fields(block: bytes) -> tuple[str | None, bytes | None, int]:
 class SSEParser:
     """One stream's framing. `max_bytes` bounds an event, counted from its first byte to its terminator."""
 
-    __slots__ = ("_bare", "_base", "_buf", "_data", "_exact", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started", "_max", "appended", "events")
+    __slots__ = ("_bare", "_base", "_buf", "_data", "_exact", "_max", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started",
+                 "appended", "events")
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes

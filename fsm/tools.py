@@ -24,7 +24,7 @@ class Tool:
         self.name = name
         self.schema = {} if schema is None else schema
         try:
-            self._validator = jsonschema_rs.validator_for(self.schema)
+            self._validator = jsonschema_rs.validator_for(self.schema if isinstance(self.schema, bool) else dict(self.schema))
         except Exception as e:  # the library raises several unrelated types; all mean a bad schema
             raise SchemaError(f"the schema of tool {name!r} is no JSON Schema: {e}") from e
         body = schema if isinstance(schema, Mapping) else {}

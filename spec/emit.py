@@ -210,7 +210,7 @@ def mermaid(spec: Spec) -> str:
             edges.setdefault((source, cell.to), set()).add(event.lower())
     inner = [n for n in spec.leaves if spec.states[n].get("parent")]
     for to in spec.leaves:
-        common = set.intersection(*({e for e in edges.get((n, to), set())} for n in inner if n != to))
+        common = set.intersection(*(edges.get((n, to), set()) for n in inner if n != to))
         if common and to not in inner:
             edges["STREAMING", to] = common
             for n in inner:

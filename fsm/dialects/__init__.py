@@ -36,7 +36,7 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
     2. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
     3. there are `choices`, or the object is a completion's -> openai-chat;
-    4. an error object without more -> openai-chat, the plainest reader of errors.
+    4. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -47,6 +47,7 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Canonical.name
     if "choices" in payload or str(payload.get("object", "")).startswith(("chat.completion", "text_completion")):
         return OpenAIChat.name
-    if payload.get("error"):
-        return Anthropic.name if word == "error" and isinstance(payload["error"], dict) and "type" in payload["error"] and "code" not in payload["error"] else OpenAIChat.name
-    return None
+    error = payload.get("error")
+    if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
+        return Anthropic.name
+    return OpenAIChat.name if error else None

@@ -167,8 +167,7 @@ class OpenAIChat(Dialect):
             self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
 
     def _call(self, call: dict[str, Any], sibling: bool, raw: bytes, *path: str | int) -> None:
-        function = call.get("function")
-        function = function if isinstance(function, dict) else call.get("custom") if isinstance(call.get("custom"), dict) else {}
+        function: dict[str, Any] = next((f for f in (call.get("function"), call.get("custom")) if isinstance(f, dict)), {})
         index, id_, name = number(call.get("index")), text(call.get("id")), text(function.get("name"))
         given = function.get("arguments", function.get("input"))
         if isinstance(given, (dict, list)):

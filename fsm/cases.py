@@ -1,0 +1,208 @@
+"""Which case of an event holds: the guards of `spec/stream.yaml`.
+
+`Cases` is the state of a message under construction and the looking at it. Nothing is changed here but `found`, the
+block that an event turned out to be about, which the actions then take (`fsm/accumulator.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fsm import _tables as T
+from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block
+from fsm.calls import Calls
+from fsm.ending import Ending
+from fsm.events import Event, NormalizedEvent
+from fsm.message import Anomalies
+from fsm.usage import Usage
+
+if TYPE_CHECKING:
+    from fsm.errors import ErrorInfo
+    from fsm.limits import Limits
+    from fsm.message import Message, Partial
+    from fsm.tools import ToolRegistry
+
+
+class Cases:
+    """The ledgers of one message: archived and open blocks, addresses, calls, usage, stated reasons (R-05)."""
+
+    __slots__ = (
+        "_closed",
+        "_each",
+        "_last_position",
+        "_loose",
+        "_new_buffer",
+        "_silent",
+        "_slots",
+        "_touched",
+        "anomalies",
+        "blocks",
+        "calls",
+        "dialect",
+        "failure",
+        "found",
+        "id",
+        "limits",
+        "message",
+        "meter",
+        "model",
+        "note",
+        "out",
+        "partial",
+        "pending",
+        "reasons",
+        "snapshot",
+        "stepper",
+        "usage",
+    )
+
+    def __init__(self, stepper: Any, meter: Any, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits, deltas: str) -> None:
+        self.stepper = stepper
+        self.meter = meter
+        self._new_buffer = new_buffer
+        self.limits = limits
+        self._silent = deltas == "none"
+        self._each = deltas == "each"
+        self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
+        self.anomalies = Anomalies(limits.anomalies)
+        self.note = self.anomalies.note
+        self.calls = Calls(registry, limits.depth, meter, self.note)
+        self.blocks: list[Block] = []
+        self.out: list[Event] = []
+        self.pending: Block | None = None  # the block that was written to last, while it is open
+        self._loose: Block | None = None  # the open text or thinking block that has no index
+        self._touched: Block | None = None  # the block whose additions were not told to the caller yet
+        self.found: Block | None = None  # the block that the last _case_* named
+        self._slots: dict[tuple[int, str], Block] = {}  # (wire index, kind) -> the block opened there last
+        self._closed: set[int] = set()  # wire indexes that were stopped
+        self._last_position = -1
+        self.id: str | None = None
+        self.model: str | None = None
+        self.usage = Usage()
+        self.reasons: dict[str, None] = {}  # the stop reasons as stated, the last one last
+        self.snapshot: list[dict[str, Any]] | None = None
+        self.failure: ErrorInfo | None = None  # set by whoever sends ERROR, CANCEL, TIMEOUT, OVERFLOW or a cut EOF
+        self.message: Message | None = None
+        self.partial: Partial | None = None
+
+    def _case_message_start(self, ev: NormalizedEvent) -> int:
+        return T.MESSAGE_START_AFTER_CONTENT if self.meter.used else T.MESSAGE_START_BEFORE_CONTENT
+
+    def owner(self, event: int, index: int | None) -> Block | None:
+        """The open block that a bare delta of `event` goes to, or None if that takes a decision.
+
+        The compiled engine asks this once per block and then appends by itself.
+        """
+        if event == T.TOOL_INPUT_DELTA:
+            call = self.calls.current if index is None else self.calls.slot(index)
+            return call if call is not None and call.open else None
+        return self._lookup(index, TEXT if event == T.TEXT_DELTA else THINKING)
+
+    def _case_text(self, ev: NormalizedEvent) -> int:
+        if not ev.text:
+            return T.TEXT_DELTA_BLANK
+        kind = ev.kind or (TEXT if ev.type == T.TEXT_DELTA else THINKING)
+        block = self.pending
+        if block is None or block.kind != kind or block.index != ev.index or not block.open:
+            block = self._lookup(ev.index, kind)
+        self.found = block
+        if block is not None:
+            return T.TEXT_DELTA_OWNED
+        return T.TEXT_DELTA_LATE if ev.index in self._closed else T.TEXT_DELTA_FRESH
+
+    def _lookup(self, index: int | None, kind: str) -> Block | None:
+        """The open block of `kind` at `index`; without an index the one that has none, else the pending one."""
+        if index is None:
+            block = self._loose if self._loose is not None else self.pending
+        else:
+            block = self._slots.get((index, kind))
+        return block if block is not None and block.open and block.kind == kind else None
+
+    def _case_signature(self, ev: NormalizedEvent) -> int:
+        if not ev.signature:
+            return T.SIGNATURE_DELTA_BLANK
+        if ev.index is not None:
+            block = self._slots.get((ev.index, THINKING))
+        else:
+            block = next((b for b in reversed(self.blocks) if b.kind == THINKING), None)
+            if block is not None and not block.open and block.signature and not block.signed_late:
+                block = None  # a signed block is whole; this signature is for another
+        self.found = block
+        if block is None:
+            return T.SIGNATURE_DELTA_LATE if ev.index in self._closed else T.SIGNATURE_DELTA_FRESH
+        if block.open:
+            return T.SIGNATURE_DELTA_OWNED
+        # the pieces of a late signature go on where it began
+        return T.SIGNATURE_DELTA_UNSIGNED if block.signature is None or block.signed_late else T.SIGNATURE_DELTA_LATE
+
+    def _case_start(self, ev: NormalizedEvent) -> int:
+        case = self.calls.case_start(ev)
+        self.found = self.calls.found
+        return case
+
+    def _case_fragment(self, ev: NormalizedEvent) -> int:
+        if not ev.fragment:
+            return T.TOOL_INPUT_DELTA_BLANK
+        if ev.index is not None:
+            vendor = self._slots.get((ev.index, OPAQUE))
+            if vendor is not None and vendor.open:
+                self.found = vendor
+                return T.TOOL_INPUT_DELTA_VENDOR
+        case = self.calls.case_fragment(ev)
+        self.found = self.calls.found
+        if case == T.TOOL_INPUT_DELTA_ORPHAN and ev.index in self._closed:
+            return T.TOOL_INPUT_DELTA_LATE
+        return case
+
+    def _case_stop(self, ev: NormalizedEvent) -> int:
+        if ev.index is not None:
+            found = [b for b in self._at(ev.index) if b.open]
+        elif ev.type == T.TOOL_USE_STOP:
+            call = self.calls.by_id(ev.id) if ev.id else self.calls.current
+            found = [call] if call is not None and not call.stopped else []
+        else:
+            found = [self.pending] if self.pending is not None else []
+        self.found = found[0] if found else None
+        if not found:
+            return T.BLOCK_STOP_UNKNOWN
+        return T.BLOCK_STOP_PENDING if self.pending in found else T.BLOCK_STOP_OTHER
+
+    def _at(self, index: int) -> list[Block]:
+        """Every block opened last at a wire index, whatever its kind."""
+        found = [b for kind in (TEXT, THINKING, OPAQUE, REFUSAL) if (b := self._slots.get((index, kind))) is not None]
+        call = self.calls.slot(index)
+        return [*found, call] if call is not None and call.index == index else found
+
+    def _case_block_start(self, ev: NormalizedEvent) -> int:
+        kind = ev.kind or TEXT
+        block = self._lookup(ev.index, kind) if ev.index is not None else None
+        self.found = block
+        if block is not None:
+            return T.BLOCK_START_REPEAT
+        return T.BLOCK_START_TEXT if kind in (TEXT, REFUSAL) else T.BLOCK_START_THINKING if kind == THINKING else T.BLOCK_START_OPAQUE
+
+    def _case_opaque(self, ev: NormalizedEvent) -> int:
+        found = [b for b in self._at(ev.index) if b.open] if ev.index is not None else []
+        self.found = found[0] if found else None
+        if found:
+            return T.OPAQUE_BLOCK_OWNED if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
+        if ev.index in self._closed:
+            return T.OPAQUE_BLOCK_LATE
+        return T.OPAQUE_BLOCK_FRESH if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
+
+    def _case_reason(self, ev: NormalizedEvent) -> int:
+        return T.STOP_REASON_BOUNDARY if self.dialect["reason_ends"] else T.STOP_REASON_REMARK
+
+    def _case_end(self, ev: NormalizedEvent) -> int:
+        return Ending(self).case(at_eof=ev.type == T.EOF)
+
+
+_METHODS: dict[int, Callable[[Cases, NormalizedEvent], int]] = {
+    T.MESSAGE_START: Cases._case_message_start, T.TEXT_DELTA: Cases._case_text, T.THINKING_DELTA: Cases._case_text,
+    T.SIGNATURE_DELTA: Cases._case_signature, T.TOOL_USE_START: Cases._case_start, T.TOOL_INPUT_DELTA: Cases._case_fragment,
+    T.TOOL_USE_STOP: Cases._case_stop, T.BLOCK_START: Cases._case_block_start, T.BLOCK_STOP: Cases._case_stop,
+    T.OPAQUE_BLOCK: Cases._case_opaque, T.STOP_REASON: Cases._case_reason, T.MESSAGE_STOP: Cases._case_end,
+    T.EOF: Cases._case_end,
+}
+CASES = tuple(_METHODS.get(event) for event in range(len(T.EVENTS)))
