@@ -17,6 +17,9 @@ cdef enum:
 ctypedef struct Route:
     int event
     long index
+    Py_ssize_t number       # of the block, for the caller's events
+    bint announced          # whether the caller hears of it at all
+    void* buffer            # borrowed from `blocks`, which holds the block
 
 
 @cython.final
@@ -44,8 +47,9 @@ cdef class Stepper:
 cdef class Shortcut:
     """Appends the bare deltas of one stream.
 
-    dialect: id of the dialect whose key paths are followed; learn: whether templates are used; owner(event, index):
-    the open block, or None; touch(block): it is the one that is written to; tell(): events are due after each delta.
+    dialect: id of the dialect whose key paths are followed; learn: whether templates are used; deltas: as in
+    Reconstructor; owner(event, index): the open block, or None; touch(block): it is the one that is written to;
+    out: where events for the caller go.
     """
     cdef:
         Stepper stepper
@@ -53,15 +57,15 @@ cdef class Shortcut:
         Py_ssize_t limit
         int dialect
         bint learning, each, live
-        object owner, touch, tell
+        object owner, touch
+        list out, blocks
         Route routes[MAX_ROUTES]
-        list blocks, buffers
-        int used, last
-        object written   # the block that was appended to and not settled yet
-        object settled   # the block that the accumulator was told of last
-        Template* template   # made when there is something to learn
+        int used
+        int last                # the route that was appended to last
+        bint unsettled          # the accumulator does not know that yet
+        Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, tell):
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, list out):
         self.dialect = dialect
         self.learning = learn
         self.each = deltas == "each"
@@ -71,9 +75,9 @@ cdef class Shortcut:
         self.limit = limit
         self.owner = owner
         self.touch = touch
-        self.tell = tell
+        self.out = out
         self.blocks = []
-        self.buffers = []
+        self.last = -1
 
     def __dealloc__(self):
         if self.template is not NULL:
@@ -120,76 +124,88 @@ cdef class Shortcut:
 
     cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
         """Add the text to the block that owns it; False where that takes a decision."""
-        cdef int i = self.last
+        cdef Route* route
         cdef Buffer buffer
         if self.stepper.state != FSM_HOT[event] or self.meter.used + (end - text) > self.limit:
             return False
-        if i >= self.used or self.routes[i].index != index or self.routes[i].event != event:
-            i = self.route(event, index)
-            if i < 0:
+        if self.last < 0 or self.routes[self.last].index != index or self.routes[self.last].event != event:
+            if not self.turn_to(event, index):
                 return False
-            self.last = i
-        if self.written is not self.blocks[i]:
-            if self.live:
-                self.settle()
-            self.written = self.blocks[i]
-        buffer = <Buffer>self.buffers[i]
+        route = &self.routes[self.last]
+        buffer = <Buffer>route.buffer
         buffer.put(text, end, flags)
-        if self.each:
-            self.settle()
-            self.tell()
+        if self.each and route.announced:
+            self.out.append(delta_event(event, route.number, buffer.unseen()))
         return True
 
-    cdef int route(self, int event, long index) except -2:
-        """The place of (event, index) among the known owners; asks for an unknown one; -1 if there is none."""
+    cdef bint turn_to(self, int event, long index) except -1:
+        """Make the owner of (event, index) the last route; False if there is none."""
         cdef int i
         for i in range(self.used):
             if self.routes[i].event == event and self.routes[i].index == index:
-                return i
-        block = self.owner(event, None if index < 0 else index)
-        if block is None:
-            return -1
-        if self.used == MAX_ROUTES:
-            self.clear()
-        self.routes[self.used].event = event
-        self.routes[self.used].index = index
-        self.blocks.append(block)
-        self.buffers.append(<Buffer?>block.buffer)
-        self.used += 1
-        return self.used - 1
+                break
+        else:
+            block = self.owner(event, None if index < 0 else index)
+            if block is None:
+                return False
+            self.settle()
+            if self.used == MAX_ROUTES:
+                self.clear()
+            i = self.used
+            self.blocks.append(block)
+            self.routes[i].event = event
+            self.routes[i].index = index
+            self.routes[i].number = block.number
+            self.touch(block)  # text and thinking are announced by their first addition
+            self.routes[i].announced = block.announced
+            self.routes[i].buffer = <void*><Buffer?>block.buffer
+            self.used += 1
+            self.last = i
+            return True
+        if self.live:  # what was added before is told before
+            self.settle()
+            self.touch(self.blocks[i])
+        else:
+            self.unsettled = True
+        self.last = i
+        return True
 
     # ------------------------------------------------------------ keeping Python informed
 
     cdef int settle(self) except -1:
         """Tell the accumulator which block was written to last."""
-        if self.written is not None and self.written is not self.settled:
-            self.settled = self.written
-            self.touch(self.written)
-        return 0
-
-    cdef int rest(self) except -1:
-        """The bytes in hand are used up; more of the same may follow."""
-        if self.written is not None:
-            self.settle()
+        if self.unsettled:
+            self.unsettled = False
+            self.touch(self.blocks[self.last])
         return 0
 
     cdef int leave(self) except -1:
         """A frame goes the slow way: whatever is known about owners may change."""
         self.settle()
-        self.forget()
+        self.clear()
         return 0
 
     cdef int clear(self) except -1:
-        self.used = self.last = 0
+        self.used = 0
+        self.last = -1
         self.blocks.clear()
-        self.buffers.clear()
         return 0
 
     cpdef forget(self):
         """Blocks may have changed."""
-        if self.used:
-            self.clear()
-        self.written = self.settled = None
+        self.leave()
+
+    cdef object news(self):
+        """What the caller is to hear of the block that was written to last, or None."""
+        cdef Route* route
+        cdef str text
+        if self.last < 0:
+            return None
+        route = &self.routes[self.last]
+        if not route.announced:
+            return None
+        text = (<Buffer>route.buffer).unseen()
+        return delta_event(route.event, route.number, text) if text else None
 
 
 cdef const char* find_payload(const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) noexcept nogil:

@@ -144,7 +144,7 @@ cdef class SSEParser:
     cdef int finish(self) except -1:
         """Close the window; everything in it was taken."""
         if self.hot is not None:
-            self.hot.rest()
+            self.hot.settle()
         self.win_at += self.win_len
         self.holder = None
         self.win = NULL

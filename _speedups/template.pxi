@@ -8,7 +8,7 @@
 # in tests/test_template.py that fails when it is broken):
 #   1. matching begins at an event boundary with nothing carried over; the literals run from the event's first byte
 #      through its blank line;
-#   2. holes stand at values only: the captured string, the index, ignored scalars that were seen to vary, and the
+#   2. holes stand at values only: the captured string and, once seen to vary, the index, ignored scalars and the
 #      padding before the last brace. Keys, discriminators and fields that must be empty are literal;
 #   3. string holes run the full lexer;
 #   4. nothing is written before the last literal has matched;
@@ -26,6 +26,7 @@ ctypedef struct Segment:
 ctypedef struct Template:
     bint ready
     int event               # of the captured string
+    long index              # where it never varied
     int segments_used
     Segment segments[MAX_HOLES + 1]
     unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
@@ -100,12 +101,12 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
+    t.index = s.index
     start = 0
     t.segments_used = 0
     for i in range(s.holes_used):
-        if s.holes[i].kind == HOLE_STRING or s.holes[i].kind == HOLE_NUMBER:
-            if not t.varies >> i & 1:
-                continue  # it never varied: literal
+        if s.holes[i].kind != HOLE_TEXT and not t.varies >> i & 1:
+            continue  # it never varied: literal
         segment = &t.segments[t.segments_used]
         segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
         t.segments_used += 1
@@ -121,7 +122,7 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
     """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index."""
     cdef const Segment* segment = &t.segments[0]
     cdef int flags
-    m.index = -1
+    m.index = t.index
     m.text = m.text_end = NULL
     m.flags = 0
     while True:

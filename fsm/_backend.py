@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fsm import _tables, buffer, machine, sse
+from fsm import _events, _tables, buffer, machine, sse
 from fsm.errors import UnknownEngineError
 
 
@@ -68,6 +68,10 @@ def _load() -> Any:
 speedups = _load()
 _SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
 COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True)
+_EVENTS_OF: Any = _events if speedups is None else speedups
+EVENTS = (_EVENTS_OF.Event, _EVENTS_OF.TextDelta, _EVENTS_OF.ThinkingDelta, _EVENTS_OF.ToolInputDelta)
+#: the class that `Reconstructor` gets `feed` from
+Feeder: Any = sse.Feeder if speedups is None else speedups.Feeder
 BACKEND = "python" if COMPILED is None else "compiled"
 
 

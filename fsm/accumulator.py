@@ -9,6 +9,7 @@ message is once it is over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsm import _tables as T
@@ -292,7 +293,7 @@ class Accumulator(Cases):
         if complaint is not None:
             self.note("usage_basis_changed", complaint)
         if not self._silent:
-            self._emit(UsageUpdated(self.usage))
+            self._emit(UsageUpdated(replace(self.usage)))
 
     def set_reason(self, ev: NormalizedEvent) -> None:
         last = next(reversed(self.reasons), ev.reason)
@@ -412,7 +413,8 @@ class Accumulator(Cases):
     def flush(self) -> list[Event]:
         """The events since the last flush."""
         self.tell()
-        out, self.out = self.out, []
+        out = self.out[:]
+        self.out.clear()  # the list itself is shared with the compiled engine
         return out
 
 

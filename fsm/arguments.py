@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
 
-_LONG_NUMBER = re.compile(r"\d{19}")
-_LONG_NUMBER_BYTES = re.compile(rb"\d{19}")
+_INTEGERS_END = 2.0**63
 _COPIES_TRIED = 8  # places where a full copy may begin; an attack could offer a million
 
 
@@ -37,15 +37,26 @@ _STRICT = json.JSONDecoder(parse_constant=_refuse)
 _LOOSE = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
+def _rounded(value: Any) -> bool:
+    """Whether `value` holds a float that may have been an integer beyond 64 bits in the text."""
+    if isinstance(value, float):
+        return abs(value) >= _INTEGERS_END
+    if isinstance(value, dict):
+        return any(map(_rounded, value.values()))
+    return isinstance(value, list) and any(map(_rounded, value))
+
+
 def loads(text: str) -> Any:
     """Strict JSON with exact integers. Raises ValueError (RecursionError does not leave this function)."""
-    if _LONG_NUMBER.search(text) is None:
+    try:
         try:
-            return orjson.loads(text)
+            value = orjson.loads(text)
         except ValueError:  # among them lone surrogate escapes, which JSON allows and orjson refuses
             if "\\u" not in text:
                 raise
-    try:
+        else:
+            if not _rounded(value):
+                return value
         return _mend(_STRICT.decode(text))
     except RecursionError as e:
         raise ValueError("nested too deeply") from e
@@ -62,7 +73,7 @@ def _mend(value: Any) -> Any:
 
 def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
     """`value`, which stands at `path` in the payload `raw`, with its long integers exact."""
-    if _LONG_NUMBER_BYTES.search(raw) is None:
+    if not _rounded(value):
         return value
     found = json.loads(raw)
     for step in path:
@@ -71,8 +82,32 @@ def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
 
 
 def compact(value: Any) -> str:
-    """An argument object as the JSON text it stands for (R-21, fine print 15)."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """An argument object as the JSON text it stands for (R-21, fine print 15), however deep it nests."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        return "".join(_flat(value))
+
+
+def _flat(value: Any) -> Iterator[str]:
+    """The pieces of `value`'s JSON text, without recursion. What waits on the stack is a value or a piece of text."""
+    stack: list[tuple[bool, Any]] = [(True, value)]
+    while stack:
+        is_value, top = stack.pop()
+        if not is_value:
+            yield top
+        elif isinstance(top, dict):
+            parts: list[tuple[bool, Any]] = [(False, "{")]
+            for key, item in top.items():
+                parts += [(False, ("," if len(parts) > 1 else "") + json.dumps(key, ensure_ascii=False) + ":"), (True, item)]
+            stack += reversed([*parts, (False, "}")])
+        elif isinstance(top, list):
+            parts = [(False, "[")]
+            for item in top:
+                parts += [(False, "," if len(parts) > 1 else ""), (True, item)]
+            stack += reversed([*parts, (False, "]")])
+        else:
+            yield json.dumps(top, ensure_ascii=False)
 
 
 _BRACKETS = re.compile(r'\\.|["\[\]{}]', re.S)

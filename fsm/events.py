@@ -11,13 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fsm import _backend
 from fsm import _tables as T
 from fsm.errors import UsageError
 
 if TYPE_CHECKING:
+    from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
     from fsm.errors import ErrorInfo
     from fsm.message import Message, Partial
     from fsm.usage import Usage
+else:  # one set of classes for both engines: the compiled ones where they are
+    Event, TextDelta, ThinkingDelta, ToolInputDelta = _backend.EVENTS
 
 _IDS = {name.lower(): i for i, name in enumerate(T.EVENTS)}
 _FIELDS = {i: frozenset(T.FIELDS[name]) for i, name in enumerate(T.EVENTS)}
@@ -89,21 +93,6 @@ _TYPES: dict[str, Any] = {
 }
 
 
-class Event:
-    """Base of what `feed` returns."""
-
-    __slots__: tuple[str, ...] = ()
-    __match_args__: tuple[str, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and all(getattr(self, n) == getattr(other, n) for n in self.__match_args__)
-
-    __hash__ = None  # type: ignore[assignment]  # events hold lists and dictionaries
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in self.__match_args__)})"
-
-
 class BlockStarted(Event):
     """A block was opened: `kind` as in the message; `id` and `name` for calls, as far as known."""
 
@@ -115,33 +104,6 @@ class BlockStarted(Event):
         self.kind = kind
         self.id = id
         self.name = name
-
-
-class _TextEvent(Event):
-    __slots__ = ("index", "text")
-    __match_args__ = ("index", "text")
-
-    def __init__(self, index: int, text: str) -> None:
-        self.index = index
-        self.text = text
-
-
-class TextDelta(_TextEvent):
-    """Text was added to a text (or refusal) block."""
-
-    __slots__ = ()
-
-
-class ThinkingDelta(_TextEvent):
-    """Text was added to a thinking block."""
-
-    __slots__ = ()
-
-
-class ToolInputDelta(_TextEvent):
-    """JSON text was added to a call's arguments: for display only, never for execution (R-76)."""
-
-    __slots__ = ()
 
 
 class BlockFinished(Event):

@@ -27,7 +27,7 @@ Body = bytes | bytearray | memoryview
 DELTAS = ("none", "chunk", "each")
 
 
-class Reconstructor:
+class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     """Rebuilds one message from the raw bytes of one streaming response.
 
     dialect:  "anthropic", "openai-chat", "canonical", or "auto" (from the first telling event).
@@ -46,8 +46,8 @@ class Reconstructor:
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_now", "_outcome", "_parts", "_reader", "_t0",
-                 "_unbound", "_useful", "metrics", "timeouts")
+    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_now", "_outcome", "_parts", "_reader", "_t0",
+                 "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
@@ -59,14 +59,14 @@ class Reconstructor:
         parts = _backend.engine(engine)
         limits = limits or _DEFAULT_LIMITS
         self.timeouts = timeouts or _DEFAULT_TIMEOUTS
-        self.metrics = Metrics()
+        super().__init__()
+        self._metrics = Metrics()
         self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, ToolRegistry.of(tools), limits, deltas)
         self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip")
         self._framing = parts.framing(limits.event_bytes)
         self._parts = parts
         self._deltas = deltas
         self._unbound = parts.shortcut is not None and choice == 0
-        self._bind()
         self._outcome: Outcome | None = None
         self._clock = clock
         self._now = self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
@@ -80,33 +80,32 @@ class Reconstructor:
             acc, parts = self._acc, self._parts
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc.touch, acc.tell))
+                                              self._reader.owner, acc.touch, acc.out))
+            if self._reader.sniffed and self._clock is None:
+                self._arm(self._framing, self._reader.take, acc.out)
 
     # ------------------------------------------------------------ input
 
-    def feed(self, data: Body) -> list[Event]:
-        """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
-
-        Raises UsageError after `end()` and for anything that is not bytes.
-        """
+    def _feed(self, data: Body) -> list[Event]:
+        """What `feed` does wherever it cannot be done without Python."""
         if self._outcome is not None:
             raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
-        metrics = self.metrics
-        metrics.total_chunks += 1
-        metrics.bytes_received += len(data)
+        self._count(len(data))
         self._activity = True
         if not self._reader.sniffed:
             rest = self._reader.sniff(bytes(data))
             if rest is None:
                 return self._told()
             data = rest
+        if self._unbound:
+            self._bind()
         framing, take = self._framing, self._reader.take
         for frame in framing.receive(data):
             take(frame, framing.events)
-        if self._unbound:
-            self._bind()
+            if self._unbound:
+                self._bind()
         return self._told()
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
@@ -132,6 +131,8 @@ class Reconstructor:
         Events that the end brings are in `drain()`.
         """
         if self._outcome is None:
+            if self._parts.shortcut is not None:
+                self._arm(None, None, None)
             for frame in self._framing.end():
                 self._reader.take(frame, self._framing.events)
             self._stand_here()
@@ -145,14 +146,14 @@ class Reconstructor:
         self._stand_here()
         self._reader.flush()
         self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
-        if self.state is StreamState.CANCELLED and self.metrics.cancellation_reason is None:
-            self.metrics.cancellation_reason = reason
+        if self.state is StreamState.CANCELLED and self._metrics.cancellation_reason is None:
+            self._metrics.cancellation_reason = reason
         return self._told()
 
     def _stand_here(self) -> None:
         """Something happens that is no wire event: it happens behind the last byte."""
         self._framing.interrupted()
-        self._acc.anomalies.offset = self.metrics.bytes_received
+        self._acc.anomalies.offset = self._bytes
         self._acc.anomalies.event = self._framing.events
 
     def drain(self) -> list[Event]:
@@ -178,8 +179,8 @@ class Reconstructor:
                 self._stand_here()
                 self._reader.flush()
                 self._acc.handle(NormalizedEvent(T.TIMEOUT, reason=reason, message=what))
-                if self.metrics.cancellation_reason is None:
-                    self.metrics.cancellation_reason = reason
+                if self._metrics.cancellation_reason is None:
+                    self._metrics.cancellation_reason = reason
                 break
         return self._told(now)
 
@@ -200,7 +201,7 @@ class Reconstructor:
                 yield self._t0 + t.first_event, "first_event_timeout", f"no event in the first {t.first_event} s"
         elif t.progress is not None:
             yield self._last_progress + t.progress, "progress_timeout", f"nothing but keepalives for {t.progress} s"
-        if t.idle is not None and self.metrics.total_chunks:
+        if t.idle is not None and self._chunks:
             yield self._last_bytes + t.idle, "idle_timeout", f"no bytes for {t.idle} s"
 
     def _see(self, now: float) -> None:
@@ -211,10 +212,10 @@ class Reconstructor:
         if not self._activity:
             return
         self._activity = False
-        metrics, acc = self.metrics, self._acc
+        metrics, acc = self._metrics, self._acc
         assert self._last_bytes is not None
         elapsed = (now - self._t0) * 1000
-        if metrics.total_chunks > 1:
+        if self._chunks > 1:
             metrics.idle_max_gap_ms = max(metrics.idle_max_gap_ms or 0.0, (now - self._last_bytes) * 1000)
         self._last_bytes = now
         useful = self._reader.useful + self._framing.appended
@@ -251,6 +252,16 @@ class Reconstructor:
         return self._reader.name
 
     @property
+    def metrics(self) -> Metrics:
+        """What was measured so far."""
+        metrics = self._metrics
+        metrics.total_chunks = self._chunks
+        metrics.bytes_received = self._bytes
+        metrics.events = self._framing.events
+        metrics.keepalives = self._reader.keepalives
+        return metrics
+
+    @property
     def usage(self) -> Usage:
         return self._acc.usage
 
@@ -272,8 +283,6 @@ class Reconstructor:
         if self._clock is not None:
             self._activity = True
             self._see(self._clock())
-        metrics.events = self._framing.events
-        metrics.keepalives = self._reader.keepalives
         if acc.failure is not None and metrics.cancellation_reason is None and acc.state in (StreamState.CANCELLED, StreamState.TIMED_OUT):
             metrics.cancellation_reason = acc.failure.type
         self._outcome = Outcome(acc.state, self._reader.name, acc.message, acc.partial, acc.failure, acc.anomalies, metrics)

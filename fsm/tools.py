@@ -77,7 +77,7 @@ class ToolRegistry:
     def _register_definition(self, definition: Any) -> None:
         if isinstance(definition, Mapping):
             declarations = definition.get("functionDeclarations") or definition.get("function_declarations")
-            if declarations:
+            if isinstance(declarations, list):
                 for declaration in declarations:
                     self._register_definition(declaration)
                 return

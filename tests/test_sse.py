@@ -100,6 +100,17 @@ def test_memoryviews_and_bytearrays(parser: Parser):
     assert got == [b"1", b"2"]
 
 
+@pytest.mark.parametrize("chunk", [b'{"a":1}\n', b"data: 1\n\n", b"data: 1\r\n\r\n", b"data: 1\r\r"], ids=["json line", "lf", "crlf", "cr"])
+def test_an_event_is_delivered_as_soon_as_it_is_whole(parser: Parser, chunk: bytes):
+    """A live stream must not wait for its end, or for the next event."""
+    p = parser(BIG)
+    assert [len(list(p.receive(chunk))) for _ in range(3)] == [1, 1, 1]
+
+
+def test_the_cap_counts_one_json_line_not_all(parser: Parser):  # R-97
+    assert len(frames(parser, [b'{"a":1}\n' * 10], 20)) == 10
+
+
 def test_the_number_of_events_is_counted(parser: Parser):
     p = parser(BIG)
     list(p.receive(b"data: 1\n\n: x\n\ndata: 2\n\ndata: 3"))
@@ -167,18 +178,31 @@ ENDS = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\n\n"])
 SOUPS = st.lists(st.tuples(LINES, ENDS), max_size=14).map(lambda rows: b"".join(a + b for a, b in rows))
 
 
-@settings(max_examples=400)
-@given(body=st.tuples(st.sampled_from([b"", b"\xef\xbb\xbf"]), SOUPS, st.sampled_from([b"", b"data: 9", b"{", b"\r"])).map(b"".join),
-       cuts=st.lists(st.integers(0, 200), max_size=6), cap=st.sampled_from([BIG, BIG, 12, 30]))
-def test_line_soups(parser: Parser, body: bytes, cuts: list[int], cap: int):  # R-26 R-52
-    """Any input, any split, either implementation: the same events."""
+BODIES = st.tuples(st.sampled_from([b"", b"\xef\xbb\xbf"]), SOUPS, st.sampled_from([b"", b"data: 9", b"{", b"\r"])).map(b"".join)
+CUTS = st.lists(st.integers(0, 200), max_size=6)
+
+
+def agree(parser: Parser, body: bytes, cuts: list[int], cap: int) -> None:
+    """Any split, either implementation: the same events."""
     whole = frames(parser, [body], cap)
-    assert frames(parser, cut_at(body, cuts), cap) == whole
-    assert frames(parser, [body[i:i + 1] for i in range(len(body))], cap) == whole
-    assert frames(SSEParser, [body], cap) == whole
+    assert frames(parser, cut_at(body, cuts), cap) == whole, "cut"
+    assert frames(parser, [body[i:i + 1] for i in range(len(body))], cap) == whole, "byte by byte"
+    assert frames(SSEParser, [body], cap) == whole, "the Python implementation"
     offsets = [o for _n, _d, o, _c in whole]
     assert offsets == sorted(offsets), "offsets go forward"
     assert all(d.strip() for _n, d, _o, _c in whole), "no blank event"
+
+
+@settings(max_examples=400)
+@given(body=BODIES, cuts=CUTS)
+def test_line_soups(parser: Parser, body: bytes, cuts: list[int]):  # R-26 R-52
+    agree(parser, body, cuts, BIG)
+
+
+@settings(max_examples=300)
+@given(body=BODIES, cuts=CUTS, cap=st.integers(8, 30))
+def test_line_soups_under_a_cap(parser: Parser, body: bytes, cuts: list[int], cap: int):  # R-97
+    agree(parser, body, cuts, cap)
 
 
 def test_both_implementations_are_what_the_engines_use():

@@ -1,0 +1,91 @@
+"""What importing costs, and what the public surface is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import fsm
+from fsm import _backend, _tables
+from helpers import ROOT
+
+HEAVY = ("yaml", "jsonschema_rs", "jiter", "typer", "click", "rich", "httpx", "httpx2", "aiohttp", "requests", "urllib3", "http.client",
+         "hypothesis", "pytest", "anthropic", "openai", "pydantic", "zstandard", "pyarrow", "spec", "fsm.cli")
+
+
+def python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    keep = {k: v for k, v in os.environ.items() if not k.startswith("FSM_")}
+    return subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, cwd=ROOT, env={**keep, **env}, timeout=60)
+
+
+def test_import_takes_nothing_heavy():
+    got = python(f"import sys; before = set(sys.modules); import fsm; print([m for m in {HEAVY!r} if m in sys.modules and m not in before])")
+    assert got.stdout.strip() == "[]", got.stdout + got.stderr
+
+
+def test_a_stream_without_tools_takes_nothing_heavy():
+    code = f"import sys, fsm; fsm.reconstruct(b'data: [DONE]\\n\\n'); print([m for m in {HEAVY!r} if m in sys.modules])"
+    got = python(code)
+    assert got.stdout.strip() == "[]", got.stdout + got.stderr
+
+
+def test_the_public_surface():
+    """Adding here is a decision; taking away is a break."""
+    assert sorted(fsm.__all__) == [
+        "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
+        "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+        "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
+        "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
+    assert all(hasattr(fsm, name) for name in fsm.__all__)
+
+
+def test_every_exception_has_the_one_base():
+    errors = [getattr(fsm, n) for n in fsm.__all__ if n.endswith("Error") or n.startswith("Stream")]
+    errors = [e for e in errors if isinstance(e, type) and issubclass(e, Exception)]
+    assert len(errors) >= 9
+    assert all(issubclass(e, fsm.FsmError) for e in errors)
+
+
+# ---------------------------------------------------------------- which engine
+
+
+def test_pure_python_is_taken_when_asked_for():
+    got = python("import fsm; print(fsm.BACKEND)", FSM_PURE_PYTHON="1")
+    assert got.stdout.strip() == "python", got.stderr
+
+
+@pytest.mark.parametrize("engine_", ["compiled", "slow"])
+def test_the_compiled_engine_is_refused_under_pure_python(engine_: str):
+    got = python(f"import fsm; fsm.Reconstructor(engine={engine_!r})", FSM_PURE_PYTHON="1")
+    assert "UnknownEngineError" in got.stderr
+
+
+HIDE = "import sys; sys.modules['fsm._speedups'] = {}; "
+
+
+def test_a_missing_extension_fails_when_required():
+    got = python(HIDE.format("None") + "import fsm", FSM_REQUIRE_SPEEDUPS="1")
+    assert "ImportError" in got.stderr
+    assert "fsm._speedups is not used" in got.stderr
+
+
+def test_a_stale_extension_is_refused_with_a_warning():
+    stale = "import sys, types; m = types.ModuleType('fsm._speedups'); m.SPEC_DIGEST = 'old'; sys.modules['fsm._speedups'] = m; "
+    got = python(stale + "import warnings; warnings.simplefilter('always'); import fsm; print(fsm.BACKEND)")
+    assert (got.stdout.strip(), "built from another spec" in got.stderr) == ("python", True), got.stderr
+    assert "ImportError" in python(stale + "import fsm", FSM_REQUIRE_SPEEDUPS="1").stderr
+
+
+def test_the_backend_says_which():
+    assert (fsm.BACKEND == "compiled") == (_backend.COMPILED is not None)
+    assert _backend.engine(None).name == fsm.BACKEND
+
+
+def test_the_extension_has_the_digest_of_the_tables():
+    if _backend.speedups is not None:
+        assert _backend.speedups.SPEC_DIGEST == _tables.SPEC_DIGEST
+    else:
+        assert fsm.BACKEND == "python"
