@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ CORPUS = Path(__file__).resolve().parent / "corpus"
 
 def cut_at(body: bytes, cuts: list[int]) -> list[bytes]:
     edges = [0, *sorted({c for c in cuts if 0 < c < len(body)}), len(body)]
-    return [body[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [body[a:b] for a, b in pairwise(edges)]
 
 
 def deliveries(body: bytes, seed: object = 0, cuts: list[int] | None = None) -> Iterator[tuple[str, list[bytes]]]:

@@ -83,9 +83,10 @@ def claude(engine: str, body: bytes) -> dict:
 
 
 def test_zero_usage_in_message_delta(engine: str):
-    body = frame({"type": "message_start", "message": {"usage": {"input_tokens": 1000, "cache_read_input_tokens": 800}}}) + b"".join(map(frame, a_text(0, "x"))) + \
-        frame({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}}) + \
-        frame({"type": "message_stop"})
+    zeros = {"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 5}
+    events = [{"type": "message_start", "message": {"usage": {"input_tokens": 1000, "cache_read_input_tokens": 800}}}, *a_text(0, "x"),
+              {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": zeros}, {"type": "message_stop"}]
+    body = b"".join(map(frame, events))
     assert claude(engine, body)["message"]["usage"] == {"input_tokens": 1000, "output_tokens": 5, "cache_read_input_tokens": 800}
 
 
@@ -140,6 +141,7 @@ def test_unknown_event_ping_comment_and_blank_data(engine: str):  # R-29 R-30
 
 
 def test_error_event(engine: str):
-    outcome = fsm.reconstruct(anthropic(*a_text(0, "x"), end=False) + frame({"type": "error", "error": {"type": "api_error", "message": "m"}}, "error"), engine=engine)
+    error = frame({"type": "error", "error": {"type": "api_error", "message": "m"}}, "error")
+    outcome = fsm.reconstruct(anthropic(*a_text(0, "x"), end=False) + error, engine=engine)
     with pytest.raises(fsm.StreamErrored, match="api_error"):
         _ = outcome.message

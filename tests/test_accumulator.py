@@ -255,3 +255,25 @@ def test_think_tags(engine: str, content: str, want: list):
 def test_anthropic_text_is_not_looked_through(engine: str):
     body = anthropic(*a_text(0, "<think>a</think>"))
     assert shape(same_everywhere(engine, body, "anthropic")["message"]["content"]) == [("text", "<think>a</think>")]
+
+
+# ---------------------------------------------------------------- found by random sequences (tests/test_properties.py)
+
+
+def test_a_block_without_a_type_is_no_block(engine: str):  # R-52
+    """A message's own views must work on whatever was carried through."""
+    body = anthropic(a_delta(7, {"type": "citations_delta", "citation": {"n": 1}}), *a_text(0, "x"))
+    m = fsm.reconstruct(body, engine=engine).message
+    assert (m.text, m.thinking, m.tool_calls, m.invalid_calls) == ("x", "", [], [])
+    assert all(isinstance(b.get("type"), str) for b in m.content)
+
+
+@pytest.mark.parametrize("event", [ev("opaque_block", block={"x": 1}), ev("block_start", kind="opaque"), ev("block_start", kind="opaque", index=1, block={})])
+def test_a_pushed_vendor_block_without_a_type(engine: str, event: dict):  # R-52
+    m = message(engine, [event, text("x"), STOP])
+    assert m.text == "x"
+
+
+def test_half_a_surrogate_pair_at_the_end_of_a_block_is_told_too(engine: str):  # R-24
+    told, outcome = push_all(engine, [ev("block_start", index=0, kind="text", text="a\ud83d"), think("b"), STOP])
+    assert "".join(e.text for e in of(fsm.TextDelta, told)) == outcome.message.text == "a\ufffd"

@@ -75,8 +75,11 @@ def test_true_is_not_one():
     assert parse('{"a":true}{"a":1}').fault == "ambiguous"
 
 
-@given(st.dictionaries(st.text(max_size=5), st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
-                                                          lambda v: st.lists(v, max_size=2) | st.dictionaries(st.text(max_size=3), v, max_size=2), max_leaves=5), max_size=3))
+VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+                      lambda v: st.lists(v, max_size=2) | st.dictionaries(st.text(max_size=3), v, max_size=2), max_leaves=5)
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=3))
 def test_any_object_comes_back(value: dict):
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), arguments.compact(value)):
         assert parse(text) == (value, None, None)

@@ -24,7 +24,8 @@ def test_an_empty_body(engine: str, dialect: str, body: bytes):  # R-40
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("body", [b"<!DOCTYPE html><html><body>502 Bad Gateway</body></html>", b"<html>\n\n<h1>\n" + b"x" * 9000, b"  \n<?xml version='1.0'?><e/>"])
+@pytest.mark.parametrize("body", [b"<!DOCTYPE html><html><body>502 Bad Gateway</body></html>",
+                                  b"<html>\n\n<h1>\n" + b"x" * 9000, b"  \n<?xml version='1.0'?><e/>"])
 def test_html(engine: str, dialect: str, body: bytes):
     got = same_everywhere(engine, body, dialect)
     assert (got["state"], got["error"]["type"]) == ("ERRORED", "not_event_stream")
@@ -97,7 +98,8 @@ def test_lone_surrogates(engine: str, half: str):  # R-52
 def test_lone_surrogates_elsewhere(engine: str, where: str):  # R-01 R-52
     """Whatever field they stand in, the outcome can be written as UTF-8."""
     half = "\ud83d"
-    events = {"id": [start("t" + half, "X"), STOP], "name": [start("t", "X" + half), STOP], "model": [{"type": "message_start", "model": half}, text("x"), STOP],
+    events = {"id": [start("t" + half, "X"), STOP], "name": [start("t", "X" + half), STOP],
+              "model": [{"type": "message_start", "model": half}, text("x"), STOP],
               "reason": [text("x"), {"type": "stop_reason", "reason": half}, STOP], "error": [{"type": "error", "kind": "e", "message": half}],
               "signature": [{"type": "thinking_delta", "text": "x"}, {"type": "signature_delta", "signature": half}, STOP]}[where]
     for outcome in (push_all(engine, events)[1].to_dict(), run(engine, lines(events), "canonical")):
@@ -110,8 +112,9 @@ def test_any_type_in_any_place_of_a_chunk(engine: str, key: str, value: object):
     def swap(x: object) -> object:
         return {k: value if k == key else swap(v) for k, v in x.items()} if isinstance(x, dict) else [swap(v) for v in x] if isinstance(x, list) else x
 
-    chunk = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "x", "tool_calls": [{"index": 0, "id": "t", "function": {"name": "X", "arguments": "{}"}}]},
-                                                   "finish_reason": None}], "usage": {"prompt_tokens": 1}}
+    call = {"index": 0, "id": "t", "function": {"name": "X", "arguments": "{}"}}
+    chunk = {"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "x", "tool_calls": [call]}, "finish_reason": None}],
+             "usage": {"prompt_tokens": 1}}
     body = frame(swap(chunk)) + frame("[DONE]")
     assert run(engine, body, "openai-chat")["state"] in ("COMPLETED", "ERRORED")
 
@@ -192,7 +195,8 @@ def test_a_payload_nested_too_deeply(engine: str, deep: bytes):  # R-52
 
 
 def test_arguments_given_as_a_deep_object(engine: str):  # R-52
-    body = b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"X","arguments":' + b'{"a":' * 900 + b"1" + b"}" * 900 + \
+    head = b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"X","arguments":'
+    body = head + b'{"a":' * 900 + b"1" + b"}" * 900 + \
         b'}}]},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n'
     assert run(engine, body, "openai-chat")["message"]["content"][0]["invalid"] == "too_deep"
 
@@ -218,7 +222,7 @@ def ratio(engine: str, make, small: int, factor: int) -> float:
     lambda n: chat(*[{"content": "x"}] * n), lambda n: chat(tool(0, "t", "X", '{"a":"'), *[tool(0, args="x")] * n),
     lambda n: chat(*[tool(i, f"t{i}", "X", "{}") for i in range(n)]), lambda n: anthropic(*[e for i in range(n) for e in a_text(i, "x")]),
     lambda n: lines([text("x"), *[frag("y")] * n]), lambda n: chat(tool(0, "t", "X", '{"a":1}'), *[tool(0, "t", "X", "")] * n),
-    lambda n: anthropic(*[e for i in range(n) for e in [{"type": "content_block_delta", "index": 7, "delta": {"type": "citations_delta", "citation": {"n": i}}}]]),
+    lambda n: anthropic(*[{"type": "content_block_delta", "index": 7, "delta": {"type": "citations_delta", "citation": {"n": i}}} for i in range(n)]),
     lambda n: lines([start("t", "X"), *[{"type": "stop_reason", "reason": f"r{i}"} for i in range(n)]]),
 ], ids=["text", "arguments", "calls", "blocks", "fragments", "repeated starts", "citations", "reasons"])
 def test_cost_is_linear(engine: str, make):

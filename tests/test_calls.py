@@ -68,7 +68,7 @@ def test_entries_side_by_side_without_index_or_id(engine: str):  # fine print 6
 
 
 def test_a_name_with_arguments_behind_a_complete_call_starts_another(engine: str):  # fine print 6
-    assert [(b["name"], b["input"]) for b in calls(engine, tool(name="A", args='{"x":1}'), tool(name="B", args='{"y":2}'))] == [("A", {"x": 1}), ("B", {"y": 2})]
+    assert [b["input"] for b in calls(engine, tool(name="A", args='{"x":1}'), tool(name="B", args='{"y":2}'))] == [{"x": 1}, {"y": 2}]
 
 
 def test_a_name_alone_is_a_supplement(engine: str):  # fine print 6, R-45
@@ -166,7 +166,8 @@ def test_a_stopped_call_without_its_required_arguments_waits(engine: str):  # fi
 
 
 def test_an_open_object_is_not_sealed_by_the_next_start(engine: str):  # R-36 R-64
-    told, outcome = push_all(engine, [start("a", "A", index=0), frag('{"x":', index=0), start("b", "B", index=1), frag('{"y":2}', index=1), frag("1}", index=0), STOP])
+    events = [start("a", "A", index=0), frag('{"x":', index=0), start("b", "B", index=1), frag('{"y":2}', index=1), frag("1}", index=0), STOP]
+    told, outcome = push_all(engine, events)
     assert brief(outcome.message.content) == [("a", "A", {"x": 1}), ("b", "B", {"y": 2})]
     assert [e.id for e in of(fsm.ToolReady, told)] == ["a", "b"]
 
@@ -257,3 +258,24 @@ def test_max_tokens_drops_every_call(engine: str, word: str):  # R-62
     m = message(engine, [text("x"), start("a", "A"), frag('{"x":1}'), start("b", "B"), frag('{"y":'), reason(word), STOP])
     assert (m.content, m.stop_reason, m.raw_stop_reason) == ([{"type": "text", "text": "x"}], "max_tokens", word)
     assert brief(m.dropped_calls) == [("a", "A", {"x": 1}), ("b", "B", "unparsable_arguments")]
+
+
+# ---------------------------------------------------------------- found by random sequences (tests/test_properties.py)
+
+
+@pytest.mark.parametrize("dialect", ["canonical", "anthropic", "openai-chat"])
+def test_an_empty_id_is_no_id(engine: str, dialect: str):  # R-49
+    """Also when it is pushed: null, absent and empty are the same."""
+    r = fsm.Reconstructor(dialect, engine=engine)
+    for event in (start("", "A", index=0), start("", "B", index=1), STOP):
+        r.push(event)
+    ids = [b["id"] for b in r.end().message.content]
+    assert len(set(ids)) == 2
+    assert all(ids)
+
+
+def test_an_id_that_another_call_has_is_not_given_twice(engine: str):  # R-50 R-51
+    """A made-up call that is told an id later must not take one that stands for another call."""
+    m = message(engine, [frag("{", index=0), start("t1"), start("t1", index=0), STOP])
+    ids = [b["id"] for b in m.content]
+    assert len(ids) == len(set(ids))

@@ -168,20 +168,20 @@ def test_truncated_anywhere(engine: str, name: str, monkeypatch: pytest.MonkeyPa
     dialect, tools = case["dialect"], case.get("tools")
     registry = fsm.ToolRegistry(tools) if tools else None
     whole = whole_inputs(case, fsm.reconstruct(body, dialect, registry, engine=engine))
-    stated = STATED.get(dialect)
-    for n in [*range(0, min(len(body), 6000)), *range(6000, len(body), 97)]:
+    stated = STATED[dialect]
+    for n in [*range(min(len(body), 6000)), *range(6000, len(body), 97)]:
         prefix = body[:n]
         r = fsm.Reconstructor(dialect, tools=registry, engine=engine, deltas="none")
         told = r.feed(prefix)
         outcome = r.end()
         told += r.drain()
         if outcome.state == "COMPLETED":
-            assert stated is not None and stated.search(prefix), f"cut at byte {n}: complete without a stated end"
+            assert stated.search(prefix), f"cut at byte {n}: complete without a stated end"
             if dialect == "anthropic" and b"message_stop" not in prefix:
                 assert not outcome.message.tool_calls or not opened_calls(prefix), f"cut at byte {n}: complete with an open call"
         else:
             assert outcome.state == "ERRORED", f"cut at byte {n}: {outcome.state}"
-            assert outcome.partial is not None and not outcome.partial.tool_calls, f"cut at byte {n}: a failed stream has a runnable call"
+            assert not outcome.partial.tool_calls, f"cut at byte {n}: a failed stream has a runnable call"
         for e in told:
             if isinstance(e, fsm.ToolReady):
                 assert e.input in whole, f"cut at byte {n}: {e.name} would run with {e.input}"

@@ -9,7 +9,8 @@ import pytest
 
 import fsm
 from fsm.events import NormalizedEvent
-from helpers import STOP, TOOLS, a_text, a_tool, anthropic, chat, ev, feed_all, frag, lines, message, of, push_all, reason, sign, start, text, think, tool, usage
+from helpers import (STOP, TOOLS, a_text, a_tool, anthropic, chat, ev, feed_all, frag, lines, message, of, push_all, reason, sign, start, text, think, tool,
+                     usage)
 
 BODY = anthropic(*a_text(0, "Let me", " see."), *a_tool(1, "t1", "Read", '{"file', '_path":"a"}'), stop="tool_use")
 
@@ -46,6 +47,13 @@ def test_text_and_calls_are_told_apart(engine: str):  # R-25 R-76
     ready, = of(fsm.ToolReady, events)
     assert (ready.id, ready.name, ready.input) == ("t1", "Read", {"file_path": "a"})
     assert events.index(ready) > max(i for i, e in enumerate(events) if isinstance(e, fsm.ToolInputDelta))
+
+
+def test_a_delta_is_told_in_its_own_feed(engine: str):
+    """Also behind a repeated start: the caller renders what this feed brought, not what the next one will."""
+    pieces = [chat(tool(0, "t", "X", a), finish=None, done=False) for a in ('{"a":', "1", "}")]
+    r = fsm.Reconstructor("openai-chat", engine=engine)
+    assert [[e.text for e in of(fsm.ToolInputDelta, r.feed(p))] for p in pieces] == [['{"a":'], ["1"], ["}"]]
 
 
 @pytest.mark.parametrize("deltas", ["none", "chunk", "each"])
@@ -157,7 +165,7 @@ def test_the_dialect_is_found(engine: str):  # R-41
 
 def test_self_hosted_servers(engine: str):  # R-41
     """vLLM and TGI speak Chat Completions with fields of their own."""
-    vllm = b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null},' \
+    vllm = b'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null},' \
            b'"logprobs":null,"finish_reason":null,"stop_reason":null,"token_ids":null}],"prompt_token_ids":null}\n\n' \
            b'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop","stop_reason":128009}]}\n\ndata: [DONE]\n\n'
     tgi = b'data: {"object":"chat.completion.chunk","system_fingerprint":"3.0-sha","choices":[{"index":0,"delta":{"role":"assistant","content":"hi"},' \

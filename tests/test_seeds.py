@@ -98,7 +98,8 @@ def test_tool_a_is_final_when_tool_b_starts_on_the_openai_wire(engine: str):  # 
 def test_there_is_no_third_end_signal(engine: str):  # R-36 R-64
     """Arguments that parse, text behind them, usage, a stop reason: none of these ends a call."""
     r = fsm.Reconstructor("canonical", tools=TOOLS, engine=engine)
-    told = [e for event in [start("tool_1", "Read"), frag('{"file_path":"main.py"}'), text("and"), usage(output_tokens=4), reason("tool_use")] for e in r.push(event)]
+    events = [start("tool_1", "Read"), frag('{"file_path":"main.py"}'), text("and"), usage(output_tokens=4), reason("tool_use")]
+    told = [e for event in events for e in r.push(event)]
     assert of(fsm.ToolReady, told) == []
     assert len(of(fsm.ToolReady, r.push(STOP))) == 1
 

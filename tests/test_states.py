@@ -33,7 +33,8 @@ def test_the_state_follows_the_events(engine: str, events: list, state: str):  #
 
 
 @pytest.mark.parametrize("end", [STOP, ERROR], ids=["completed", "errored"])
-@pytest.mark.parametrize("then", [text("x"), ERROR, STOP, start("t", "X"), reason("length"), ev("message_start", id="b"), ev("usage", usage={"input_tokens": 9})])
+@pytest.mark.parametrize("then", [text("x"), ERROR, STOP, start("t", "X"), reason("length"), ev("message_start", id="b"),
+                                  ev("usage", usage={"input_tokens": 9})])
 def test_a_terminal_state_never_changes(engine: str, end: dict, then: dict):  # R-83 R-91
     before, _ = push_all(engine, [text("a"), end])
     told, outcome = push_all(engine, [text("a"), end, then])
@@ -272,15 +273,16 @@ def test_a_plain_chat_completion(engine: str):
 
 
 def test_a_restatement_fills_in_only_what_was_not_streamed(engine: str):
-    final = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "xy",
-                                                  "tool_calls": [{"id": "t", "function": {"name": "X", "arguments": '{"a":1}'}}]}, "finish_reason": "tool_calls"}]}
+    calls = [{"id": "t", "function": {"name": "X", "arguments": '{"a":1}'}}]
+    final = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "xy", "tool_calls": calls}, "finish_reason": "tool_calls"}]}
     body = chat({"content": "x"}, {"content": "y"}, finish=None, done=False) + frame(final) + frame("[DONE]")
     got = same_everywhere(engine, body, "openai-chat")
     assert [b.get("text", b.get("input")) for b in got["message"]["content"]] == ["xy", {"a": 1}]
 
 
 def test_a_restatement_that_contradicts_makes_the_call_invalid(engine: str):
-    final = {"choices": [{"index": 0, "message": {"tool_calls": [{"id": "t", "function": {"name": "X", "arguments": '{"a":2}'}}]}, "finish_reason": "tool_calls"}]}
+    calls = [{"id": "t", "function": {"name": "X", "arguments": '{"a":2}'}}]
+    final = {"choices": [{"index": 0, "message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]}
     body = chat(tool(0, "t", "X", '{"a":1}'), finish=None, done=False) + frame(final) + frame("[DONE]")
     call, = same_everywhere(engine, body, "openai-chat")["message"]["content"]
     assert (call["invalid"], call["raw_input"]) == ("contradicted", '{"a":1}')
@@ -292,7 +294,8 @@ def test_a_choice_can_be_selected(engine: str):
 
 
 def test_the_pieces_of_a_partial(engine: str):  # fine print 10, R-85
-    body = anthropic(*a_block(0, {"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "h"}), *a_tool(1, "t", "X", stop=False), end=False)
+    body = anthropic(*a_block(0, {"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "h"}),
+                     *a_tool(1, "t", "X", stop=False), end=False)
     partial = same_everywhere(engine, body, "anthropic")["partial"]
     assert partial["content"][1] == {"type": "tool_use", "id": "t", "name": "X", "input": {}, "invalid": "stream_incomplete", "raw_input": ""}
     assert partial["valid"] is False

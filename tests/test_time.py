@@ -193,8 +193,8 @@ def test_a_tick_after_the_end_changes_nothing(engine: str):  # R-83
 
 
 def test_metrics_have_these_names():
-    assert set(fsm.Metrics().to_dict()) == {"time_to_first_token_ms", "time_to_first_useful_chunk_ms", "time_to_completion_ms", "total_chunks", "bytes_received",
-                                            "events", "keepalives", "idle_max_gap_ms", "cancellation_reason"}
+    assert set(fsm.Metrics().to_dict()) == {"time_to_first_token_ms", "time_to_first_useful_chunk_ms", "time_to_completion_ms", "total_chunks",
+                                            "bytes_received", "events", "keepalives", "idle_max_gap_ms", "cancellation_reason"}
 
 
 def test_metrics_of_a_stream(engine: str):  # R-104 R-93
