@@ -15,6 +15,8 @@ cdef class Feeder:
 
     def _arm(self, SSEParser framing, take, list out):
         """Take the loop over: `take(frame, number)` gets what needs Python, `out` holds events for the caller."""
+        if framing is not None and framing.hot is None:
+            raise TypeError("only a framing that is bound to a short cut can be armed")
         self.framing = framing
         self.take = take
         self.out = out
@@ -31,6 +33,7 @@ cdef class Feeder:
         """
         cdef SSEParser framing = self.framing
         cdef object frame
+        cdef bint slow = False
         if framing is None or type(data) is not bytes:
             return self._feed(data)
         self._chunks += 1
@@ -42,11 +45,10 @@ cdef class Feeder:
                 break
             framing.events += 1
             framing.hot.leave()
+            slow = True
             self.take(frame, framing.events)
         framing.finish()
-        if len(self.out) == 0:
-            if not framing.hot.live or framing.hot.each:
-                return []
-            frame = framing.hot.news()
-            return [] if frame is None else [frame]
-        return self._told()
+        if len(self.out) or (slow and framing.hot.live):
+            return self._told()
+        frame = framing.hot.news() if framing.hot.live and not framing.hot.each else None
+        return [] if frame is None else [frame]

@@ -48,7 +48,7 @@ cdef class SSEParser:
         Py_ssize_t carry_len, carry_room, carry_at
         bint started, exact, overflowed, ended
         # the exact way
-        Py_ssize_t x_pos, x_search, x_start, x_event
+        Py_ssize_t x_pos, x_search, x_block, x_start
         bint skip_lf, bare
         object name
         list data
@@ -57,6 +57,7 @@ cdef class SSEParser:
 
     def __cinit__(self, Py_ssize_t max_bytes):
         self.max_bytes = max_bytes
+        self.x_block = self.x_start = -1
 
     def __dealloc__(self):
         PyMem_Free(self.carry)
@@ -180,8 +181,15 @@ cdef class SSEParser:
                 return self.advance_exact()
             p = self.win + self.win_pos
             end = self.win + self.win_len
+            if self.carry_len == 0:
+                while p < end and p[0] == c'\n':
+                    p += 1
+                self.win_pos = p - self.win
             if p == end:
                 return None
+            if self.carry_len == 0 and (p[0] == c'{' or p[0] == c'['):
+                self.go_exact(p, self.win_at + self.win_pos)  # bare lines are not to wait for a blank one
+                continue
             if self.carry_len:
                 n = self.straddling(p, end)
                 if n < 0:
@@ -197,7 +205,7 @@ cdef class SSEParser:
                     self.carry_len = 0
             else:
                 if self.hot is not None:
-                    behind = self.hot.match_at(p, end)
+                    behind = self.hot.match_at(p, self.at_most(p, end))
                     if behind is not NULL:
                         self.win_pos = behind - self.win
                         self.events += 1
@@ -216,6 +224,10 @@ cdef class SSEParser:
             if frame is not None:
                 return frame
         return None
+
+    cdef inline const char* at_most(self, const char* p, const char* end) noexcept:
+        """How far an event at p may reach without going over the limit."""
+        return p + self.max_bytes + 2 if end - p > self.max_bytes + 2 else end
 
     cdef Py_ssize_t straddling(self, const char* p, const char* end) noexcept:
         """How many bytes of [p, end) end the event in the carry, its blank line included, or -1."""
@@ -306,8 +318,8 @@ cdef class SSEParser:
                 self.skip_lf = False
                 if self.carry[self.x_pos] == c'\n':
                     self.x_pos += 1
-            if self.hot is not None and self.data is None and self.name is None and not self.skip_lf:
-                behind = self.hot.match_at(self.carry + self.x_pos, self.carry + self.carry_len)
+            if self.hot is not None and self.x_block < 0 and not self.skip_lf:
+                behind = self.hot.match_at(self.carry + self.x_pos, self.at_most(self.carry + self.x_pos, self.carry + self.carry_len))
                 if behind is not NULL:
                     self.x_pos = self.x_search = behind - self.carry
                     self.events += 1
@@ -316,7 +328,7 @@ cdef class SSEParser:
             end = self.line_end(max(self.x_search, self.x_pos))
             if end < 0:
                 self.x_search = self.carry_len
-                begun = self.carry_at + self.x_pos if self.data is None and self.name is None else self.x_start
+                begun = self.carry_at + self.x_pos if self.x_block < 0 or self.bare else self.x_block
                 if self.carry_at + self.carry_len - begun > self.max_bytes + TERMINATOR:
                     return self.overflow(begun)
                 break
@@ -343,7 +355,6 @@ cdef class SSEParser:
         self.carry_len -= self.x_pos
         self.carry_at += self.x_pos
         self.x_search = max(0, self.x_search - self.x_pos)
-        self.x_event -= self.x_pos
         self.x_pos = 0
         return 0
 
@@ -359,66 +370,67 @@ cdef class SSEParser:
     cdef object line(self, bytes line, Py_ssize_t at):
         """Take one line that began at `at` in the carry; a frame if it completes one."""
         cdef unsigned char first
-        cdef bint field, fresh
+        cdef bint field, begins
         cdef bytes value
         if not line:
             return self.dispatch(False)
         first = line[0]
-        fresh = self.data is None and self.name is None
         field = line.startswith((b"data:", b"event:", b"id:", b"retry:", b":")) or line in (b"data", b"event", b"id", b"retry")
         if self.bare and (field or first == c'{'):  # the bare event is over, this line begins something else
             frame = self.dispatch(False)
             self.x_pos = self.x_search = at
             self.skip_lf = False
             return frame
-        if fresh:
-            self.x_start = self.carry_at + at
-            self.x_event = at
+        begins = not field and (first == c'{' or first == c'[') and self.data is None
+        if self.x_block < 0 or begins:
+            self.x_block = self.carry_at + at
+        if self.carry_at + at + len(line) - self.x_block > self.max_bytes:
+            return self.overflow(self.x_block)
         if self.bare:
             self.data.append(line)
-        elif not field and self.data is None and (first == c'{' or first == c'['):
+        elif begins:
             self.bare = True
             self.data = [line]
+            self.x_start = self.carry_at + at
             if line.rstrip()[-1] == first + 2:  # } closes {, ] closes [
                 return self.dispatch(False)
-        elif line.startswith(b"data:") or line == b"data":
+        elif field and line[:4] == b"data":
             value = line[6:] if line[5:6] == b" " else line[5:]
             if self.data is None:
                 self.data = [value]
             else:
                 self.data.append(value)
-        elif line.startswith(b"event:"):
+            if self.x_start < 0:
+                self.x_start = self.carry_at + at
+        elif line[:6] == b"event:":
             self.name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace") or None
-        if self.carry_at + self.x_pos - self.x_start > self.max_bytes + 1 and not (self.data is None and self.name is None):
-            return self.overflow(self.x_start)
+            if self.x_start < 0:
+                self.x_start = self.carry_at + at
         return None
 
     cdef object dispatch(self, bint cut):
-        """End the event here; a frame unless there is no data in it, or the short cut takes it."""
+        """End the block here; a frame unless there is no data in it, or the short cut takes it."""
         cdef list data = self.data
         cdef object name = self.name
         cdef bytes payload
-        cdef Py_ssize_t behind
+        cdef Py_ssize_t begin = self.x_block - self.carry_at, start = self.x_start, behind = self.x_pos
+        cdef bint bare = self.bare
         cdef const char* p
         self.data = self.name = None
+        self.bare = False
+        self.x_block = self.x_start = -1
         if data is None:
-            self.bare = False
             return None
         if len(data) > 1:
-            self.bare = False
             payload = b"\n".join(data)
-            return (name, payload, self.x_start, cut) if payload.strip() else None
+            return (name, payload, start, cut) if payload.strip() else None
         payload = data[0]
-        if self.hot is not None and not self.bare and not cut:
+        if self.hot is not None and not bare and not cut:
             p = payload
-            behind = self.x_pos
-            if self.skip_lf and behind < self.carry_len and self.carry[behind] == c'\n':
-                behind += 1  # the template runs through the whole blank line
-            elif self.skip_lf:
-                behind = self.x_event  # half of it has not come: nothing to learn from
-            if self.hot.scan_copy(self.carry + self.x_event, behind - self.x_event, p, len(payload)):
+            if self.skip_lf:  # the template runs through the whole blank line; with half of it there is nothing to learn
+                behind = behind + 1 if behind < self.carry_len and self.carry[behind] == c'\n' else begin
+            if self.hot.scan_copy(self.carry + begin, behind - begin, p, len(payload)):
                 self.events += 1
                 self.appended += 1
                 return None
-        self.bare = False
-        return (name, payload, self.x_start, cut) if payload.strip() else None
+        return (name, payload, start, cut) if payload.strip() else None

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
 from fsm import usage as usage_rules
-from fsm.arguments import compact
+from fsm.arguments import cleaned
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import CASES, Cases
 from fsm.ending import Ending
@@ -110,8 +110,8 @@ class Accumulator(Cases):
         block = Block(kind, ev.index, len(self.blocks), self._position(ev.index), self._new_buffer(self.meter))
         self._open(block, explicit)
         if ev.block:
-            block.extra = ev.block
-            self.meter.used += len(compact(ev.block))
+            block.extra, size = cleaned(ev.block)
+            self.meter.used += size
         if ev.text:
             self.write(block, ev.text)
         return block
@@ -237,8 +237,9 @@ class Accumulator(Cases):
 
     def open_opaque(self, ev: NormalizedEvent) -> None:
         block = Block(OPAQUE, ev.index, len(self.blocks), self._position(ev.index), self._new_buffer(self.meter))
-        block.vendor = dict(ev.block or {})
-        self.meter.used += len(compact(block.vendor))
+        vendor, size = cleaned(ev.block or {})
+        block.vendor = {"type": OPAQUE, **vendor}
+        self.meter.used += size
         self._open(block, ev.type == T.BLOCK_START)
         self._announce(block)
         if ev.index is None:  # whole, and nothing can be added
@@ -253,13 +254,12 @@ class Accumulator(Cases):
         target = block.vendor
         if target is None:
             target = block.extra = dict(block.extra or {})
-        for key, value in ev.block.items():
-            old = target.get(key)
-            if (isinstance(old, str) and isinstance(value, str)) or (isinstance(old, list) and isinstance(value, list)):
-                target[key] = old + value
-            else:
-                target[key] = value
-        self.meter.used += len(compact(ev.block))
+        addition, size = cleaned(ev.block)
+        self.meter.used += size
+        for key, value in addition.items():
+            old: Any = target.get(key)
+            joins = (isinstance(old, str) and isinstance(value, str)) or (isinstance(old, list) and isinstance(value, list))
+            target[key] = old + value if joins else value
 
     def unfold(self, ev: NormalizedEvent) -> None:
         block = self.found
@@ -305,7 +305,9 @@ class Accumulator(Cases):
         self.reasons[ev.reason] = None
 
     def keep_snapshot(self, ev: NormalizedEvent) -> None:
-        self.snapshot = ev.content
+        self.snapshot, size = cleaned(ev.content)
+        self.meter.used += size - self.snapshot_size
+        self.snapshot_size = size
 
     def complete(self, ev: NormalizedEvent) -> None:
         self.tell()
@@ -367,8 +369,9 @@ class Accumulator(Cases):
 
     def _archive(self, block: Block) -> None:
         """Turn the buffer into a finished block, for good; calls have been judged before."""
+        self.tell()
+        self._show(block, final=True)
         if self._touched is block:
-            self.tell(final=True)
             self._touched = None
         if self._loose is block:
             self._loose = None
@@ -402,10 +405,13 @@ class Accumulator(Cases):
         self.tell()
         self.out.append(event)
 
-    def tell(self, final: bool = False) -> None:
+    def tell(self) -> None:
         """Tell the caller what was added to the touched block since the last time."""
-        block = self._touched
-        if block is not None and not self._silent and block.announced and block.kind != OPAQUE:
+        if self._touched is not None:
+            self._show(self._touched)
+
+    def _show(self, block: Block, final: bool = False) -> None:
+        if not self._silent and block.announced and block.kind != OPAQUE:
             text = block.buffer.unseen(final)
             if text:
                 self.out.append(_DELTA_EVENTS[block.kind](block.number, text))

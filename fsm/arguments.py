@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fsm.buffer import mend
+
 _INTEGERS_END = 2.0**63
 _COPIES_TRIED = 8  # places where a full copy may begin; an attack could offer a million
 
@@ -39,11 +41,16 @@ _LOOSE = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 def _rounded(value: Any) -> bool:
     """Whether `value` holds a float that may have been an integer beyond 64 bits in the text."""
-    if isinstance(value, float):
-        return abs(value) >= _INTEGERS_END
-    if isinstance(value, dict):
-        return any(map(_rounded, value.values()))
-    return isinstance(value, list) and any(map(_rounded, value))
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, dict):
+            stack += top.values()
+        elif isinstance(top, list):
+            stack += top
+        elif isinstance(top, float) and abs(top) >= _INTEGERS_END:
+            return True
+    return False
 
 
 def loads(text: str) -> Any:
@@ -65,7 +72,7 @@ def loads(text: str) -> Any:
 def _mend(value: Any) -> Any:
     """Replace surrogate halves in strings, so that the value can be encoded."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return value if value.isascii() else mend(value)
     if isinstance(value, dict):
         return {_mend(k): _mend(v) for k, v in value.items()}
     return [_mend(v) for v in value] if isinstance(value, list) else value
@@ -75,10 +82,30 @@ def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
     """`value`, which stands at `path` in the payload `raw`, with its long integers exact."""
     if not _rounded(value):
         return value
-    found = json.loads(raw)
+    found = json.loads(raw.decode("utf-8", "replace"))  # orjson has read it, so it is JSON and nests less than 1,024 deep
     for step in path:
         found = found[step]
     return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two argument objects are equal as JSON: true is not 1, and 1 is not 1.0."""
+    return a == b and identity(a) == identity(b)
+
+
+def identity(value: Any) -> str:
+    """Equal for equal JSON values, whatever the order of their keys."""
+    return json.dumps(value, sort_keys=True)
+
+
+def cleaned(value: Any) -> tuple[Any, int]:
+    """A vendor's JSON value as it can be written again (no surrogate halves), and its size in bytes."""
+    try:
+        return value, len(orjson.dumps(value))
+    except TypeError:  # surrogate halves, integers beyond 64 bits, deep nesting
+        text = compact(value)
+        fit = mend(text)
+        return (value if fit == text else json.loads(fit)), len(fit)
 
 
 def compact(value: Any) -> str:
@@ -168,7 +195,7 @@ def _repaired(text: str) -> Parsed:
     if values is None:
         return _full_copy(text)
     objects = [v for v in values if v] or values[:1]  # empty objects beside one say nothing
-    if any(v != objects[0] for v in objects[1:]):
+    if any(not same(v, objects[0]) for v in objects[1:]):
         return Parsed(None, "ambiguous")
     return Parsed(objects[0], repair="repetition" if len(values) > 1 else "control characters")
 

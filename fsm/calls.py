@@ -7,7 +7,6 @@ which case of the event holds (a guard of `spec/stream.yaml`); the methods named
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,7 @@ class Calls:
         if slot is not None:
             if known is not None and known.index == ev.index:
                 return T.TOOL_USE_START_REPEAT, known  # several calls on one index, told apart by id
-            if ev.id is None or slot.made_up:
+            if ev.id is None or (slot.made_up and known is None):
                 if not slot.stopped and not self._another_name(slot, ev):
                     return T.TOOL_USE_START_REPEAT, slot
             elif not slot.stopped and not ev.name and not slot.complete:
@@ -97,7 +96,7 @@ class Calls:
     def supplement(self, call: Call, ev: NormalizedEvent) -> None:
         """Fill in what `call` lacks (R-43)."""
         if ev.id and ev.id != call.id:
-            if call.made_up:
+            if call.made_up and ev.id not in self._by_id:
                 self._by_id.pop(call.id, None)
                 call.id, call.made_up = ev.id, False
                 self._by_id.setdefault(call.id, call)
@@ -210,7 +209,7 @@ class Calls:
             return "ambiguous"
         if call.snapshot is not None and call.raw is not call.snapshot:
             restated = arguments.parse(call.snapshot, self._depth).value
-            if restated != value:
+            if not arguments.same(restated, value):
                 self._note("arguments_contradict", f"{call.label} was started with the input {call.snapshot[:200]}")
                 return "contradicted"
         registry = self._registry
@@ -236,7 +235,7 @@ class Calls:
         assert call.late is not None
         whole = call.raw + call.late.text()
         parsed = arguments.parse(whole, self._depth)
-        if parsed.value is not None and parsed.value == call.input:
+        if parsed.value is not None and arguments.same(parsed.value, call.input):
             self._note("arguments_repeated", f"{call.label} was sent its arguments again")
         else:
             call.raw = whole
@@ -286,4 +285,4 @@ class Calls:
 
 def _identity(value: dict[str, Any] | None, text: str) -> str:
     """Equal for equal inputs: the object whatever the order of its keys, else the text."""
-    return text.strip() if value is None else json.dumps(value, sort_keys=True)
+    return text.strip() if value is None else arguments.identity(value)

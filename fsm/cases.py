@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fsm import _tables as T
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block
 from fsm.calls import Calls
-from fsm.ending import Ending
+from fsm.ending import end_case
 from fsm.events import Event, NormalizedEvent
 from fsm.message import Anomalies
 from fsm.usage import Usage
@@ -52,7 +52,7 @@ class Cases:
         "partial",
         "pending",
         "reasons",
-        "snapshot",
+        "snapshot", "snapshot_size",
         "stepper",
         "usage",
     )
@@ -82,12 +82,13 @@ class Cases:
         self.usage = Usage()
         self.reasons: dict[str, None] = {}  # the stop reasons as stated, the last one last
         self.snapshot: list[dict[str, Any]] | None = None
+        self.snapshot_size = 0
         self.failure: ErrorInfo | None = None  # set by whoever sends ERROR, CANCEL, TIMEOUT, OVERFLOW or a cut EOF
         self.message: Message | None = None
         self.partial: Partial | None = None
 
     def _case_message_start(self, ev: NormalizedEvent) -> int:
-        return T.MESSAGE_START_AFTER_CONTENT if self.meter.used else T.MESSAGE_START_BEFORE_CONTENT
+        return T.MESSAGE_START_AFTER_CONTENT if self.meter.used > self.snapshot_size else T.MESSAGE_START_BEFORE_CONTENT
 
     def owner(self, event: int, index: int | None) -> Block | None:
         """The open block that a bare delta of `event` goes to, or None if that takes a decision.
@@ -189,13 +190,14 @@ class Cases:
             return T.OPAQUE_BLOCK_OWNED if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
         if ev.index in self._closed:
             return T.OPAQUE_BLOCK_LATE
-        return T.OPAQUE_BLOCK_FRESH if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
+        whole = ev.block is not None and isinstance(ev.block.get("type"), str)
+        return T.OPAQUE_BLOCK_FRESH if whole else T.OPAQUE_BLOCK_STRANGE
 
     def _case_reason(self, ev: NormalizedEvent) -> int:
         return T.STOP_REASON_BOUNDARY if self.dialect["reason_ends"] else T.STOP_REASON_REMARK
 
     def _case_end(self, ev: NormalizedEvent) -> int:
-        return Ending(self).case(at_eof=ev.type == T.EOF)
+        return end_case(self, at_eof=ev.type == T.EOF)
 
 
 _METHODS: dict[int, Callable[[Cases, NormalizedEvent], int]] = {

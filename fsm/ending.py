@@ -1,6 +1,6 @@
 """What the message is once its stream is over: open blocks, restatements, twins, stop reason, order.
 
-`Ending` is a short-lived view on an accumulator. It says which case of an end holds, and builds the message or the
+`end_case` says which case of an end holds; `Ending`, a short-lived view on an accumulator, builds the message or the
 partial. Rules: DESIGN section 5 ("End") and fine print 1, 10, 11, 14, 15.
 """
 
@@ -17,10 +17,49 @@ from fsm.message import Message, Partial
 
 if TYPE_CHECKING:
     from fsm.accumulator import Accumulator
+    from fsm.cases import Cases
 
 #: what the calls of a failed stream are marked with, unless they have a reason of their own
 _STREAM_MARKS = {T.ERROR: "stream_error", T.MESSAGE_START: "stream_error", T.MESSAGE_STOP: "stream_error", T.EOF: "stream_incomplete",
                  T.CANCEL: "stream_cancelled", T.TIMEOUT: "stream_timed_out", T.OVERFLOW: "stream_overflow"}
+
+
+def end_case(acc: Cases, at_eof: bool) -> int:
+    """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
+    reason, table = stated_reason(acc), acc.dialect
+    if reason in table["failed_call"]:
+        has_call = any(True for _ in acc.calls.kept()) or any(b.get("type") == TOOL for b in acc.snapshot or ())
+        if not has_call:
+            return T.EOF_FAILED_CALL
+    if at_eof and (reason is None or (reason not in table["cut"] and _open_call(acc) is not None)):
+        return T.EOF_CUT
+    return T.EOF_WHOLE
+
+
+def stated_reason(acc: Cases) -> str | None:
+    """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
+    reasons = acc.reasons
+    if len(reasons) > 1:
+        for group in ("cut", "filtered", "failed_call"):
+            for reason in reasons:
+                if reason in acc.dialect[group]:
+                    return reason
+    return next(reversed(reasons), None)
+
+
+def _open_call(acc: Cases) -> Call | None:
+    """A call that the end of the connection would cut (fine print 11)."""
+    for call in acc.calls.kept():
+        if call.open and call.twin_of is None:
+            if acc.dialect["explicit_stops"]:
+                return call
+            if not call.complete and (not call.bare or acc.calls.wants_arguments(call)) and not _parses(call, acc.limits.depth):
+                return call
+    return None
+
+
+def _parses(call: Call, max_depth: int) -> bool:
+    return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), max_depth).value is not None
 
 
 class Ending:
@@ -32,47 +71,13 @@ class Ending:
         self._acc = acc
         self._table = acc.dialect
 
-    # ------------------------------------------------------------ which end
-
-    def case(self, at_eof: bool) -> int:
-        """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
-        reason = self._reason()
-        has_call = any(True for _ in self._acc.calls.kept()) or any(b.get("type") == TOOL for b in self._acc.snapshot or ())
-        if reason in self._table["failed_call"] and not has_call:
-            return T.EOF_FAILED_CALL
-        if at_eof and (reason is None or (reason not in self._table["cut"] and self._open_call() is not None)):
-            return T.EOF_CUT
-        return T.EOF_WHOLE
-
-    def _reason(self) -> str | None:
-        """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
-        reasons = self._acc.reasons
-        for group in ("cut", "filtered", "failed_call"):
-            for reason in reasons:
-                if reason in self._table[group]:
-                    return reason
-        return next(reversed(reasons), None)
-
-    def _open_call(self) -> Call | None:
-        """A call that the end of the connection would cut (fine print 11)."""
-        for call in self._acc.calls.kept():
-            if call.open and call.twin_of is None:
-                if self._table["explicit_stops"]:
-                    return call
-                if not call.complete and (not call.bare or self._acc.calls.wants_arguments(call)) and not self._parses(call):
-                    return call
-        return None
-
-    def _parses(self, call: Call) -> bool:
-        return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), self._acc.limits.depth).value is not None
-
     # ------------------------------------------------------------ the message
 
     def complete(self, at_eof: bool) -> Message:
         """Archive what is open and build the message."""
         acc = self._acc
         self._apply_snapshot()
-        reason = self._reason()
+        reason = stated_reason(self._acc)
         cut, filtered = reason in self._table["cut"], reason in self._table["filtered"]
         failed = reason in self._table["failed_call"]
         mark = (self._table["stop_reasons"][reason] if filtered else "failed_call" if failed else None) if reason else None
@@ -103,15 +108,15 @@ class Ending:
         if not acc.blocks:
             self._apply_snapshot()
         self._settle(_STREAM_MARKS[ev.type], announce=True, failed=True)
-        partial = Partial(content=self._content(), id=acc.id, model=acc.model, stop_reason=None, raw_stop_reason=self._reason(), usage=acc.usage)
+        partial = Partial(content=self._content(), id=acc.id, model=acc.model, stop_reason=None, raw_stop_reason=stated_reason(self._acc), usage=acc.usage)
         return info, partial
 
     def _failure(self, ev: NormalizedEvent) -> ErrorInfo:
         acc = self._acc
         if ev.type == T.MESSAGE_START:
             type_, message = "stream_restarted", "a second message began after content: two attempts were spliced; discard both"
-        elif ev.type == T.MESSAGE_STOP or (ev.type == T.EOF and self.case(at_eof=True) == T.EOF_FAILED_CALL):
-            type_, message = "failed_call", f"the stop reason {self._reason()!r} says that a call failed, and there is none"
+        elif ev.type == T.MESSAGE_STOP or (ev.type == T.EOF and end_case(acc, at_eof=True) == T.EOF_FAILED_CALL):
+            type_, message = "failed_call", f"the stop reason {stated_reason(acc)!r} says that a call failed, and there is none"
         else:
             type_ = ev.kind or ev.reason or ("incomplete_stream" if ev.type == T.EOF else "error")
             message = ev.message or type_
@@ -174,6 +179,8 @@ class Ending:
             return
         streamed = {b.kind for b in acc.blocks if not b.empty}
         snapshot, acc.snapshot = acc.snapshot, None
+        acc.meter.used -= acc.snapshot_size  # what it fills in is counted again
+        acc.snapshot_size = 0
         for block in snapshot:
             kind = block.get("type")
             if kind == TOOL:
@@ -210,7 +217,7 @@ class Ending:
             acc.open_tool(event)
         elif call.snapshot is None and text:
             call.snapshot = text
-            if call.sealed and not call.invalid and arguments.parse(text, acc.limits.depth).value != call.input:
+            if call.sealed and not call.invalid and not arguments.same(arguments.parse(text, acc.limits.depth).value, call.input):
                 call.invalid = "contradicted"
                 acc.note("snapshot_contradicts", f"{call.label} was restated with the input {text[:200]}")
 

@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from fsm import _backend
 from fsm import _tables as T
+from fsm.buffer import mend
 from fsm.errors import UsageError
 
 if TYPE_CHECKING:
-    from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
+    from fsm._events import Event as Event
+    from fsm._events import TextDelta as TextDelta
+    from fsm._events import ThinkingDelta as ThinkingDelta
+    from fsm._events import ToolInputDelta as ToolInputDelta
     from fsm.errors import ErrorInfo
     from fsm.message import Message, Partial
     from fsm.usage import Usage
@@ -24,6 +28,8 @@ else:  # one set of classes for both engines: the compiled ones where they are
     Event, TextDelta, ThinkingDelta, ToolInputDelta = _backend.EVENTS
 
 _IDS = {name.lower(): i for i, name in enumerate(T.EVENTS)}
+#: fields in which half a surrogate pair may wait for the other half
+_CONTENT = frozenset({"text", "fragment"})
 _FIELDS = {i: frozenset(T.FIELDS[name]) for i, name in enumerate(T.EVENTS)}
 
 
@@ -79,7 +85,17 @@ class NormalizedEvent:
             value = data.get(key)
             if value is not None and isinstance(value, _TYPES[key]) and not (key == "index" and isinstance(value, bool)):
                 setattr(event, key, value)
-        return event
+        return event.normalized()
+
+    def normalized(self) -> NormalizedEvent:
+        """The event as the accumulator wants it: empty strings are absent (R-49), names can be written as UTF-8."""
+        fields = self.__dict__
+        for key in [k for k, v in fields.items() if isinstance(v, str)]:
+            if fields[key] == "":
+                fields[key] = None
+            elif key not in _CONTENT and not fields[key].isascii():
+                fields[key] = mend(fields[key])
+        return self
 
     def __repr__(self) -> str:
         rest = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items() if k != "type" and v is not None)

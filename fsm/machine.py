@@ -55,17 +55,31 @@ class Model:
 
 
 def build(model: Any = None, machine: Any = StreamMachine, **options: Any) -> Any:
-    """The nested `transitions` machine of one stream: 12 states, 20 triggers, no automatic transitions.
+    """The nested `transitions` machine of one stream: 12 states, a trigger per event but `ping`, no automatic transitions.
 
     model: what it moves; default a fresh `Model`. A model of your own needs one predicate per guard
-        (`case_text_delta_owned`, …) or a `guard` attribute as `Model` has, and may have any `transitions` callback.
+        (`case_text_delta_owned`, …), or derives from `Model` and sets `guard`. Its `on_enter_<STATE>` and
+        `on_exit_<STATE>` are called; the dot of a nested state is written as `_` there.
     machine: the machine class, for example `transitions.extensions.HierarchicalGraphMachine` with `State` as its
         `state_cls`, for diagrams.
     options: passed on to the machine (`initial`, `send_event`, …).
     """
     options = {"initial": T.STATES[T.INITIALIZING], "auto_transitions": False, **options}
-    return machine(model=Model() if model is None else model, states=[_copy(s) for s in T.MACHINE_STATES],
-                   transitions=[dict(t) for t in T.MACHINE_TRANSITIONS], **options)
+    model = Model() if model is None else model
+    built = machine(model=model, states=[_copy(s) for s in T.MACHINE_STATES], transitions=[dict(t) for t in T.MACHINE_TRANSITIONS], **options)
+    for one in model if isinstance(model, list) else [model]:
+        _add_callbacks(built, one)
+    return built
+
+
+def _add_callbacks(machine: Any, owner: Any) -> None:
+    """Let nested states call `on_enter_STREAMING_text` and the like; those of other states `transitions` finds itself."""
+    for name in T.STATES:
+        for when in ("on_enter", "on_exit"):
+            callback = f"{when}_{name.replace('.', '_')}"
+            state = machine.get_state(name)
+            if callable(getattr(owner, callback, None)) and callback not in getattr(state, when):
+                state.add_callback(when[3:], callback)
 
 
 def _copy(state: Any) -> Any:
@@ -76,11 +90,8 @@ def _copy(state: Any) -> Any:
 def shared(observer: type | None = None) -> StreamMachine:
     """The machine that moves every stream; for observers of a class, one whose states call that class's callbacks."""
     machine: StreamMachine = build(model=[])
-    for name in T.STATES if observer is not None else ():
-        for when in ("on_enter", "on_exit"):
-            callback = f"{when}_{name.replace('.', '_')}"
-            if callable(getattr(observer, callback, None)):
-                machine.get_state(name).add_callback(when[3:], callback)
+    if observer is not None:
+        _add_callbacks(machine, observer)
     return machine
 
 

@@ -14,19 +14,20 @@ import orjson
 from fsm import _tables as T
 from fsm import dialects
 from fsm.accumulator import Accumulator
-from fsm.arguments import loads
+from fsm.arguments import depth_of
 from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
 from fsm.sse import OVERFLOW, Frame
 
+MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
 HEAD = 200  # bytes of a body that is no event stream, shown in the error
 
 
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_skip_bad", "dialect", "keepalives", "name", "sniffed", "useful")
+    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "sniffed", "useful")
 
     def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
         self._acc = acc
@@ -36,6 +37,8 @@ class Reader:
         self._foreign: str | None = None
         self.name = dialects.check(dialect)
         self.dialect: Dialect | None = None
+        self._refused = False
+        self.curious = True  # `look` wants to see what comes
         self.sniffed = False  # the first bytes were seen and begin an event stream
         self.useful = 0
         self.keepalives = 0
@@ -50,36 +53,42 @@ class Reader:
 
     # ------------------------------------------------------------ the first bytes
 
-    def sniff(self, data: bytes) -> bytes | None:
-        """Look at the first bytes; returns what is to be parsed, or None while that is nothing.
+    def look(self, data: bytes) -> bytes:
+        """Look at the first bytes while `curious`; returns what of them is to be parsed now.
 
         A body that begins like markup or compressed bytes is no event stream: it ends as ERRORED, with its beginning
-        in the message, once enough of it is there to show.
+        in the message, once enough of it is there to show. The beginning is kept also of a body that gives no event.
         """
-        self._head += data[: HEAD - len(self._head)] if self._foreign else data
-        if self._foreign is None:
+        undecided = self._foreign is None and not self.sniffed
+        held = self._head if undecided else b""
+        self._head += data[: HEAD - len(self._head)]
+        if undecided:
             first = self._head.removeprefix(b"\xef\xbb\xbf").lstrip()[:4]
             if first[:1] == b"<":
                 self._foreign = "not_event_stream"
             elif first[:2] == b"\x1f\x8b" or first == b"\x28\xb5\x2f\xfd":
                 self._foreign = "compressed_body"
-            elif len(first) < 4 and (not first or b"\x1f\x8b".startswith(first) or b"\x28\xb5\x2f\xfd".startswith(first)):
-                return None
-            else:
+            elif first and not (len(first) < 4 and (b"\x1f\x8b".startswith(first) or b"\x28\xb5\x2f\xfd".startswith(first))):
                 self.sniffed = True
-                head, self._head = self._head, self._head[:HEAD]
-                return head
-            self._head = self._head[:HEAD]
-        if len(self._head) >= HEAD:
+            elif len(self._head) < HEAD:
+                return b""
+            else:
+                self.sniffed = True  # nothing but blank space so far
+        self.curious = len(self._head) < HEAD and (self._foreign is not None or self._acc.anomalies.event == 0)
+        if self._foreign is None:
+            return held + data
+        if not self.curious:
             self._refuse_foreign()
-        return None
+        return b""
 
     def _refuse_foreign(self) -> None:
+        if self._refused:
+            return
+        self._refused = True
         hint = {"not_event_stream": "it begins like a page of markup; look at the URL, the proxy and the status code",
                 "compressed_body": "it is compressed; let the HTTP client decode Content-Encoding"}[self._foreign or ""]
         self._acc.note("body_not_stream", hint)
         self._acc.handle(NormalizedEvent(T.ERROR, kind=self._foreign, message=f"the body is no event stream: {hint}. It begins with {self._head!r}"))
-        self._head = b""
 
     def flush(self) -> None:
         """The stream ends or breaks here: what the dialect held back is said."""
@@ -105,13 +114,12 @@ class Reader:
         """The input is over."""
         acc = self._acc
         if self._foreign is not None:
-            if self._head:
-                self._refuse_foreign()
+            self._refuse_foreign()
             return
         self.flush()
         if acc.anomalies.event == 0 and not self.useful:
             kind = "not_event_stream" if self._head.strip() else "empty_body"
-            message = f"no event in the body, which begins with {self._head[:HEAD]!r}" if self._head.strip() else "the body is empty"
+            message = f"no event in the body, which begins with {self._head!r}" if self._head.strip() else "the body is empty"
         else:
             kind, message = "incomplete_stream", "the connection ended before the message did; nothing here may be taken for complete"
         acc.handle(NormalizedEvent(T.EOF, kind=kind, message=message))
@@ -186,7 +194,8 @@ class Reader:
         except UnicodeDecodeError:
             text = data.decode("utf-8", "replace")
             self._acc.note("invalid_utf8", f"{data[:80]!r}")
-            return loads(text)
+        if depth_of(text, MAX_ODD_DEPTH) >= MAX_ODD_DEPTH:
+            raise ValueError("nested too deeply")
         return json.loads(text, parse_constant=_refuse)  # surrogate halves stay: two deltas may hold one pair
 
     def _bad(self, data: bytes, cut: bool, why: str) -> None:

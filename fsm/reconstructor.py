@@ -46,8 +46,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_activity", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_now", "_outcome", "_parts", "_reader", "_t0",
-                 "_unbound", "_useful", "timeouts")
+    __slots__ = ("_acc", "_activity", "_armable", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_now", "_outcome",
+                 "_parts", "_reader", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
@@ -67,6 +67,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         self._parts = parts
         self._deltas = deltas
         self._unbound = parts.shortcut is not None and choice == 0
+        self._armable = self._unbound and clock is None
         self._outcome: Outcome | None = None
         self._clock = clock
         self._now = self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
@@ -81,8 +82,6 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
                                               self._reader.owner, acc.touch, acc.out))
-            if self._reader.sniffed and self._clock is None:
-                self._arm(self._framing, self._reader.take, acc.out)
 
     # ------------------------------------------------------------ input
 
@@ -94,11 +93,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         self._count(len(data))
         self._activity = True
-        if not self._reader.sniffed:
-            rest = self._reader.sniff(bytes(data))
-            if rest is None:
-                return self._told()
-            data = rest
+        if self._reader.curious or not self._reader.sniffed:
+            data = self._reader.look(bytes(data))
         if self._unbound:
             self._bind()
         framing, take = self._framing, self._reader.take
@@ -106,6 +102,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             take(frame, framing.events)
             if self._unbound:
                 self._bind()
+        if self._armable and not self._unbound and not self._reader.curious:
+            self._arm(self._framing, self._reader.take, self._acc.out)  # nothing unusual is to be expected any more
         return self._told()
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
@@ -117,7 +115,9 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError("push() after end(): the outcome is final; make a new Reconstructor for the next message")
         if isinstance(event, dict):
             event = NormalizedEvent.from_dict(event)
-        elif not isinstance(event, NormalizedEvent):
+        elif isinstance(event, NormalizedEvent):
+            event = event.normalized()
+        else:
             raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
         self._stand_here()
         self._reader.pushed()
@@ -131,7 +131,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         Events that the end brings are in `drain()`.
         """
         if self._outcome is None:
-            if self._parts.shortcut is not None:
+            if self._armable:
                 self._arm(None, None, None)
             for frame in self._framing.end():
                 self._reader.take(frame, self._framing.events)
@@ -306,9 +306,11 @@ def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: s
         with open(body, "rb") as file:
             while chunk := file.read(1 << 16):
                 r.feed(chunk)
-    else:
+    elif isinstance(body, Iterable):
         for piece in body:
             r.feed(piece)
+    else:
+        raise UsageError(f"reconstruct() takes bytes, an iterable of bytes, or a path, not {type(body).__name__}")
     return r.end()
 
 

@@ -9,6 +9,9 @@ of the WHATWG text, with three deliberate additions:
   its line if the line also ends with the matching bracket, else at a blank line, a field line or the next bare line.
   So JSON lines, a plain JSON body and an error body pasted into a stream all arrive as events.
 
+An event's *block* runs from its first line, whatever that is (or from its bare line), to the end of its last line; it
+may be `max_bytes` long. An event's *offset* is that of its first `data` or `event` line.
+
 Everything is linear in bytes under any split: the parser remembers how far it has searched, consumed bytes are cut
 off in blocks, and an event over `max_bytes` is reported once (`OVERFLOW`), after which nothing is parsed.
 
@@ -51,7 +54,7 @@ def _fields(block: bytes) -> tuple[str | None, bytes | None, int]:
 class SSEParser:
     """One stream's framing. `max_bytes` bounds an event, counted from its first byte to its terminator."""
 
-    __slots__ = ("_bare", "_base", "_buf", "_data", "_exact", "_max", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started",
+    __slots__ = ("_bare", "_base", "_block", "_buf", "_data", "_exact", "_max", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started",
                  "appended", "events")
 
     def __init__(self, max_bytes: int) -> None:
@@ -62,7 +65,8 @@ class SSEParser:
         self._base = 0  # stream offset of _buf[0]
         self._pos = 0  # start of the first line that was not parsed
         self._search = 0  # how far the search for its end has come
-        self._start = 0  # stream offset of the event's first line
+        self._block = -1  # stream offset of the block's first line, -1 between blocks
+        self._start = -1  # stream offset of its first data or event line
         self._started = False  # whether the byte order mark was dealt with
         self._exact = False
         self._skip_lf = False
@@ -133,6 +137,12 @@ class SSEParser:
             self._exact = True
             self._search = 0
             return
+        if buf[:1] == b"\n":
+            self._cut_off(len(buf) - len(buf.lstrip(b"\n")))
+        if buf.startswith((b"{", b"[")):  # bare data needs the line rules, and its lines are not to wait for a blank one
+            self._exact = True
+            self._search = 0
+            return
         end = buf.rfind(b"\n\n", self._search)
         if end < 0:
             self._search = max(0, len(buf) - 1)
@@ -141,8 +151,10 @@ class SSEParser:
             return
         blocks = bytes(buf[:end]).split(b"\n\n")
         at = 0  # how far the blocks have been given out
-        for block in blocks:
-            base = self._base
+        base = self._base
+        for padded in blocks:
+            block = padded.strip(b"\n")
+            lead = padded.find(block)
             name: str | None = None
             if block[:6] == b"data: " and block.find(b"\n") < 0:
                 data: bytes | None = block[6:]
@@ -154,20 +166,22 @@ class SSEParser:
                     start = 0
                 else:
                     if block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block:
-                        self._exact = True  # bare data needs the line rules
-                        self._cut_off(at)
+                        self._exact = True
+                        self._cut_off(at + lead)
                         self._search = 0
                         return
                     name, data, start = _fields(block)
             if len(block) > self._max:
-                yield self._overflow(at)
+                yield self._overflow(at + lead)
                 return
             if data is not None and data.strip():
                 self.events += 1
-                yield name or None, data, base + at + start, False
-            at += len(block) + 2
+                yield name or None, data, base + at + lead + start, False
+            at += len(padded) + 2
         self._cut_off(end + 2)
         self._search = 0
+        if buf.startswith((b"{", b"[")):
+            self._exact = True
 
     def _next_exact(self) -> Frame | None:
         """The exact way, line by line."""
@@ -182,10 +196,9 @@ class SSEParser:
             match = _LINE_END.search(buf, max(self._search, self._pos))
             if match is None:
                 self._search = len(buf)
-                begun = self._base + self._pos if self._fresh() else self._start
-                if self._base + len(buf) - begun > self._max + _TERMINATOR:
-                    return self._overflow(begun - self._base)
-                return None
+                # a line that is not whole yet may belong to a bare event or begin the next one
+                begun = self._base + self._pos if self._block < 0 or self._bare else self._block
+                return self._overflow(begun - self._base) if self._base + len(buf) - begun > self._max + _TERMINATOR else None
             end = match.start()
             line, at = bytes(buf[self._pos:end]), self._pos
             self._skip_lf = buf[end] == 13
@@ -194,51 +207,54 @@ class SSEParser:
             if frame is not None:
                 return frame
 
-    def _fresh(self) -> bool:
-        return self._data is None and self._name is None
-
     def _line(self, line: bytes, at: int) -> Frame | None:
         """Take one line that began at `at` in the buffer; a frame if it completes one."""
         if not line:
             return self._dispatch()
         first = line[0]
         field = line.startswith((b"data:", b"event:", b"id:", b"retry:", b":")) or line in (b"data", b"event", b"id", b"retry")
+        bare = not field and first in (0x7B, 0x5B)
         if self._bare and (field or first == 0x7B):  # the bare event is over, this line begins something else
             frame = self._dispatch()
             self._pos = self._search = at
             self._skip_lf = False
             return frame
-        if self._fresh():
-            self._start = self._base + at
+        begins = bare and self._data is None
+        if self._block < 0 or begins:
+            self._block = self._base + at
+        if self._base + at + len(line) - self._block > self._max:
+            return self._overflow(self._block - self._base)
         if self._bare:
             assert self._data is not None
             self._data.append(line)
-        elif not field and self._data is None and first in (0x7B, 0x5B):
+        elif begins:
             self._bare = True
             self._data = [line]
+            self._start = self._base + at
             if line.rstrip()[-1] == first + 2:  # } closes {, ] closes [
                 return self._dispatch()
-        elif line.startswith(b"data:") or line == b"data":
+        elif line[:4] == b"data" and field:
             value = line[6:] if line[5:6] == b" " else line[5:]
             if self._data is None:
                 self._data = [value]
             else:
                 self._data.append(value)
-        elif line.startswith(b"event:"):
+            self._start = self._base + at if self._start < 0 else self._start
+        elif line[:6] == b"event:":
             self._name = (line[7:] if line[6:7] == b" " else line[6:]).decode("utf-8", "replace") or None
-        if self._base + self._pos - self._start > self._max + 1 and not self._fresh():
-            return self._overflow(self._start - self._base)
+            self._start = self._base + at if self._start < 0 else self._start
         return None
 
     def _dispatch(self, cut: bool = False) -> Frame | None:
-        """End the event here; a frame unless there is no data in it."""
-        data, name = self._data, self._name
+        """End the block here; a frame unless there is no data in it."""
+        data, name, start = self._data, self._name, self._start
         self._data = self._name = None
         self._bare = False
+        self._block = self._start = -1
         if data is None:
             return None
         joined = data[0] if len(data) == 1 else b"\n".join(data)
-        return (name, joined, self._start, cut) if joined.strip() else None
+        return (name, joined, start, cut) if joined.strip() else None
 
     def _overflow(self, pos: int) -> Frame:
         """Report the event at `pos` once; nothing is parsed after it."""

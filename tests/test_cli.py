@@ -297,13 +297,13 @@ def test_control_characters_do_not_reach_the_terminal(options: tuple[str, ...]) 
     assert r"\x1b]0;gone\x07\x1b[2J \u202e drow \x9b31m [bold]not markup[/bold] :crab:" in out
 
 
-def test_half_a_character_in_an_id_is_printed_as_its_escape(main: Any, tmp_path: Path) -> None:
+def test_half_a_character_in_an_id_is_printed_as_replaced(main: Any, tmp_path: Path) -> None:
     body = tmp_path / "half.sse"
     body.write_bytes(chat({"tool_calls": [{"index": 0, "id": "call_\ud83d", "function": {"name": "f", "arguments": "{}"}}]}))
     for options in ((), ("--json",), ("--events",)):
         status, out, _ = main("reconstruct", body, *options)
         assert status == 0
-        assert r"call_\ud83d" in out
+        assert "call_\ufffd" in out
 
 
 def test_deep_vendor_blocks_are_printed(main: Any, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Dialect, error_event, number, text
+from fsm.dialects.base import Dialect, error_event, number, text, words
 from fsm.events import NormalizedEvent
 
 _HOT = {"text_delta": (T.TEXT_DELTA, "text"), "thinking_delta": (T.THINKING_DELTA, "thinking"), "input_json_delta": (T.TOOL_INPUT_DELTA, "partial_json")}
@@ -86,7 +86,7 @@ class Anthropic(Dialect):
             self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), input=given, extra=extra or None))
         elif kind in ("text", "thinking"):
             rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature") and v}
-            self.emit(NormalizedEvent(T.BLOCK_START, index, text(block.get(kind)), kind=kind, signature=text(block.get("signature")), block=rest or None))
+            self.emit(NormalizedEvent(T.BLOCK_START, index, words(block.get(kind)), kind=kind, signature=text(block.get("signature")), block=rest or None))
         elif isinstance(kind, str):
             self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
 
@@ -98,8 +98,9 @@ class Anthropic(Dialect):
         content = message.get("content")
         if isinstance(content, list) and content:
             self.emit(NormalizedEvent(T.SNAPSHOT, content=[self._restated(b, raw, *path, "content", i) for i, b in enumerate(content) if isinstance(b, dict)]))
-        if text(message.get("stop_reason")):
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=message["stop_reason"]))
+        reason = text(message.get("stop_reason"))
+        if reason:
+            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
 
     def _restated(self, block: dict[str, Any], raw: bytes, *path: str | int) -> dict[str, Any]:
         """A block of a whole message in the form that a SNAPSHOT has: a call's input as JSON text."""

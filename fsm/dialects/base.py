@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol
 
 from fsm import _tables as T
+from fsm.buffer import mend
 from fsm.events import NormalizedEvent
 
 
@@ -51,9 +52,16 @@ class Dialect:
         """The stream ends or breaks here: emit what was held back."""
 
 
-def text(value: Any) -> str | None:
-    """A wire string that says something: null, absent and empty are the same (R-49)."""
+def words(value: Any) -> str | None:
+    """Content that says something; half a surrogate pair may wait in it for the other half."""
     return value if isinstance(value, str) and value else None
+
+
+def text(value: Any) -> str | None:
+    """A wire string that says something: null, absent and empty are the same (R-49). It can be written as UTF-8."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value if value.isascii() else mend(value)
 
 
 def number(value: Any) -> int | None:
@@ -70,12 +78,12 @@ def error_event(error: Any, fallback: str) -> NormalizedEvent:
     if isinstance(error, dict) and isinstance(error.get("error"), dict):
         error = error["error"]
     if not isinstance(error, dict):
-        return NormalizedEvent(T.ERROR, kind=fallback, message=str(error) if error else fallback)
+        return NormalizedEvent(T.ERROR, kind=fallback, message=text(str(error)) if error else fallback)
     codes = [error.get(key) for key in ("type", "code", "status", "status_code")]
-    words = [str(c) for c in codes if isinstance(c, (str, int)) and not isinstance(c, bool) and str(c)]
+    names = [mend(str(c)) for c in codes if isinstance(c, (str, int)) and not isinstance(c, bool) and str(c)]
     nested = error.get("metadata")
     if isinstance(nested, dict) and text(nested.get("error_type")):
-        words.append(nested["error_type"])
-    message = next((m for m in (error.get("message"), error.get("detail"), error.get("msg")) if text(m)), None)
-    return NormalizedEvent(T.ERROR, kind=words[0] if words else fallback, code=words[1] if len(words) > 1 else None,
-                           message=message or (words[0] if words else fallback))
+        names.append(mend(nested["error_type"]))
+    message = next((m for m in map(text, (error.get("message"), error.get("detail"), error.get("msg"))) if m), None)
+    return NormalizedEvent(T.ERROR, kind=names[0] if names else fallback, code=names[1] if len(names) > 1 else None,
+                           message=message or (names[0] if names else fallback))

@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, text
+from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
 from fsm.dialects.think import ThinkTags
 from fsm.events import NormalizedEvent
 
@@ -60,7 +60,7 @@ class OpenAIChat(Dialect):
 
     def _meta(self, payload: dict[str, Any]) -> None:
         """Every chunk repeats id and model, some in the first chunks only as empty strings: take each once."""
-        found: dict[str, Any] = {key: payload[key] for key in self._unknown if text(payload.get(key))}
+        found: dict[str, Any] = {key: value for key in self._unknown if (value := text(payload.get(key)))}
         if found:
             self._unknown -= found.keys()
             self.emit(NormalizedEvent(T.MESSAGE_START, **found))
@@ -81,7 +81,7 @@ class OpenAIChat(Dialect):
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self._delta(delta, raw, "choices", at, "delta")
-        elif text(choice.get("text")):  # legacy completions
+        elif words(choice.get("text")):  # legacy completions
             self._content(choice["text"])
         message = choice.get("message")
         if isinstance(message, dict) and not isinstance(delta, dict):
@@ -102,7 +102,7 @@ class OpenAIChat(Dialect):
                 self._content(content)
         elif isinstance(content, list):
             self._parts(content)
-        if text(delta.get("refusal")):
+        if words(delta.get("refusal")):
             self.flush()
             self.emit(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
         calls = delta.get("tool_calls")
@@ -132,13 +132,13 @@ class OpenAIChat(Dialect):
             if isinstance(part, str):
                 self._content(part)
             elif isinstance(part, dict):
-                if text(part.get("text")) and part.get("type") in ("text", "output_text", None):
+                if words(part.get("text")) and part.get("type") in ("text", "output_text", None):
                     self._content(part["text"])
                 elif part.get("type") in ("thinking", "reasoning"):
                     inner = part.get("thinking") or part.get("text") or part.get("reasoning")
                     pieces = [p.get("text") if isinstance(p, dict) else p for p in inner] if isinstance(inner, list) else [inner]
                     for piece in pieces:
-                        self._think(text(piece), text(part.get("signature")))
+                        self._think(words(piece), text(part.get("signature")))
                 elif part.get("type") not in ("text", None):
                     self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
 
@@ -146,23 +146,22 @@ class OpenAIChat(Dialect):
         """Up to three copies of the same reasoning in one delta: one channel is taken; signatures from any."""
         details = delta.get("reasoning_details")
         details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-        plain = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+        plain = words(delta.get("reasoning_content")) or words(delta.get("reasoning"))
         if plain is None and isinstance(delta.get("reasoning"), dict):
-            plain = text(delta["reasoning"].get("content")) or text(delta["reasoning"].get("text"))
+            plain = words(delta["reasoning"].get("content")) or words(delta["reasoning"].get("text"))
         self._think(plain, None)
         for detail in details:
-            words = None if plain else text(detail.get("text")) or text(detail.get("summary"))
-            self._think(words, text(detail.get("signature")))
+            thought = None if plain else words(detail.get("text")) or words(detail.get("summary"))
+            self._think(thought, text(detail.get("signature")))
             if text(detail.get("data")):
                 self.flush()
                 self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={"type": "redacted_thinking", "data": detail["data"]}))
-        if text(delta.get("reasoning_signature")):
-            self._think(None, delta["reasoning_signature"])
+        self._think(None, text(delta.get("reasoning_signature")))
 
-    def _think(self, words: str | None, signature: str | None) -> None:
-        if words:
+    def _think(self, thought: str | None, signature: str | None) -> None:
+        if thought:
             self.flush()
-            self.delta(T.THINKING_DELTA, None, words)
+            self.delta(T.THINKING_DELTA, None, thought)
         if signature:
             self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
 
@@ -173,7 +172,7 @@ class OpenAIChat(Dialect):
         if isinstance(given, (dict, list)):
             key = "arguments" if "arguments" in function else "input"
             given = compact(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
-        fragment = text(given)
+        fragment = words(given)
         if id_ or name or (sibling and index is None):
             extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
             self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra or None))
@@ -192,13 +191,13 @@ class OpenAIChat(Dialect):
         content = message.get("content")
         parts = content if isinstance(content, list) else [content]
         for part in parts:
-            words = text(part.get("text")) if isinstance(part, dict) else text(part)
+            said = text(part.get("text")) if isinstance(part, dict) else text(part)
             if isinstance(part, dict) and part.get("type") == "thinking":
                 inner = part.get("thinking")
-                words = "".join(text(p.get("text")) or "" for p in inner if isinstance(p, dict)) if isinstance(inner, list) else text(inner)
-                blocks.append({"type": "thinking", "thinking": words or ""})
-            elif words:
-                for is_thinking, piece in [*tags.feed(words), *tags.flush()]:
+                said = "".join(text(p.get("text")) or "" for p in inner if isinstance(p, dict)) if isinstance(inner, list) else text(inner)
+                blocks.append({"type": "thinking", "thinking": said or ""})
+            elif said:
+                for is_thinking, piece in [*tags.feed(said), *tags.flush()]:
                     kind = "thinking" if is_thinking else "text"
                     blocks.append({"type": kind, kind: piece})
         if text(message.get("refusal")):
