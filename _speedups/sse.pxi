@@ -196,7 +196,7 @@ cdef class SSEParser:
                     self.stash(p, end - p)
                     self.win_pos = self.win_len
                     if self.carry_len > self.max_bytes + TERMINATOR:
-                        return self.overflow(self.carry_at)
+                        return self.too_long()
                     return None
                 self.stash(p, n)
                 self.win_pos += n
@@ -217,13 +217,20 @@ cdef class SSEParser:
                     self.stash(p, end - p)
                     self.win_pos = self.win_len
                     if self.carry_len > self.max_bytes + TERMINATOR:
-                        return self.overflow(self.carry_at)
+                        return self.too_long()
                     return None
                 self.win_pos += n + 2
                 frame = self.block(p, n, self.win_at + self.win_pos - n - 2)
             if frame is not None:
                 return frame
         return None
+
+    cdef object too_long(self):
+        """The event in the carry has no end yet and is over the limit."""
+        if self.has_bare(self.carry, self.carry_len):  # only the line rules tell how long this block is
+            self.go_exact(NULL, self.carry_at)
+            return self.advance_exact()
+        return self.overflow(self.carry_at)
 
     cdef inline const char* at_most(self, const char* p, const char* end) noexcept:
         """How far an event at p may reach without going over the limit."""
@@ -382,7 +389,7 @@ cdef class SSEParser:
             self.skip_lf = False
             return frame
         begins = not field and (first == c'{' or first == c'[') and self.data is None
-        if self.x_block < 0 or begins:
+        if self.x_block < 0:
             self.x_block = self.carry_at + at
         if self.carry_at + at + len(line) - self.x_block > self.max_bytes:
             return self.overflow(self.x_block)

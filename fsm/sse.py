@@ -9,8 +9,8 @@ of the WHATWG text, with three deliberate additions:
   its line if the line also ends with the matching bracket, else at a blank line, a field line or the next bare line.
   So JSON lines, a plain JSON body and an error body pasted into a stream all arrive as events.
 
-An event's *block* runs from its first line, whatever that is (or from its bare line), to the end of its last line; it
-may be `max_bytes` long. An event's *offset* is that of its first `data` or `event` line.
+An event's *block* runs from its first line, whatever that is, to the end of its last line; it may be `max_bytes`
+long. An event's *offset* is that of its first `data`, `event` or bare line.
 
 Everything is linear in bytes under any split: the parser remembers how far it has searched, consumed bytes are cut
 off in blocks, and an event over `max_bytes` is reported once (`OVERFLOW`), after which nothing is parsed.
@@ -147,7 +147,11 @@ class SSEParser:
         if end < 0:
             self._search = max(0, len(buf) - 1)
             if len(buf) > self._max + _TERMINATOR:
-                yield self._overflow(0)
+                if buf.find(b"\n{") >= 0 or buf.find(b"\n[") >= 0:
+                    self._exact = True  # only the line rules tell how long this block is
+                    self._search = 0
+                else:
+                    yield self._overflow(0)
             return
         blocks = bytes(buf[:end]).split(b"\n\n")
         at = 0  # how far the blocks have been given out
@@ -220,7 +224,7 @@ class SSEParser:
             self._skip_lf = False
             return frame
         begins = bare and self._data is None
-        if self._block < 0 or begins:
+        if self._block < 0:
             self._block = self._base + at
         if self._base + at + len(line) - self._block > self._max:
             return self._overflow(self._block - self._base)
