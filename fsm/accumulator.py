@@ -42,16 +42,16 @@ class Accumulator(Cases):
         event = ev.type
         case = CASES[event]
         guard = 0 if case is None else case(self, ev)
-        actions, to, anomaly = _CELLS[self.stepper.state][T.FIRST_COLUMN[event] + guard]
+        actions, to, anomaly = _CELLS[self.stepper.state][event][guard]
         for action in actions:
             action(self, ev)
         if anomaly is not None:
             self.note(anomaly, _describe(ev))
         if to >= 0:
             self.stepper.fire(event, guard)
-        if event == T.TOOL_USE_START and ev.fragment and actions:
+        if event == _TOOL_USE_START and ev.fragment and actions:
             self.handle(NormalizedEvent(T.TOOL_INPUT_DELTA, ev.index, fragment=ev.fragment, id=ev.id))
-        elif (self.meter.used > self.limits.content_bytes or len(self.blocks) > self.limits.blocks) and self.stepper.state not in T.FINAL:
+        elif self.meter.used > self._most and self.stepper.state not in T.FINAL:
             self._overflow()
 
     def _overflow(self) -> None:
@@ -79,7 +79,7 @@ class Accumulator(Cases):
         block.buffer.append(text)
         if self._each:
             self.tell()
-        if self.meter.used > self.limits.content_bytes:
+        if self.meter.used > self._most:
             self._overflow()
 
     @property
@@ -170,7 +170,10 @@ class Accumulator(Cases):
         block = self.found
         assert block is not None
         if isinstance(block, Call):
+            placed = block.index is not None
             self.calls.supplement(block, ev)
+            if block.index is not None and not placed:
+                self._take_slot(block, block.index)
         elif ev.text and block.empty:
             self.write(block, ev.text)
 
@@ -273,8 +276,8 @@ class Accumulator(Cases):
         assert block is not None
         if ev.index is not None:
             self._closed.add(ev.index)
-            for other in self._at(ev.index):
-                if other.open and other is not block:
+            for other in self._open_at(ev.index):
+                if other is not block:
                     self._stop(other)
         was_pending = self.pending is block
         self._stop(block)
@@ -289,7 +292,7 @@ class Accumulator(Cases):
 
     def set_usage(self, ev: NormalizedEvent) -> None:
         self.usage.basis = self.dialect["basis"]
-        complaint = usage_rules.update(self.usage, ev.usage or {}, self.dialect["usage"])
+        complaint = usage_rules.update(self.usage, ev.usage or {}, _USAGE_PATHS[self.dialect["name"]])
         if complaint is not None:
             self.note("usage_basis_changed", complaint)
         if not self._silent:
@@ -345,20 +348,29 @@ class Accumulator(Cases):
             self._archive(self._loose)
         if explicit and block.index is not None:
             self._closed.discard(block.index)
-            for other in self._at(block.index):
-                if other.open and other.kind != block.kind:
+            for other in self._open_at(block.index):
+                if other.kind != block.kind:
                     self.note("missing_stop", f"index {block.index} was opened again; its {other.kind} block ends there")
                     self._stop(other)
         self.blocks.append(block)
-        if block.kind == TOOL:
-            pass  # self.calls knows its addresses
-        elif block.index is None:
+        if len(self.blocks) > self.limits.blocks:
+            self._most = -1
+        if block.kind == THINKING:
+            self._last_thinking = block
+        if block.index is not None:
+            self._take_slot(block, block.index)
+        elif block.kind != TOOL:
             self._loose = block
-        else:
-            self._slots[block.index, block.kind] = block
         if self._touched is not block:
             self.tell()
         self.pending = block
+
+    def _take_slot(self, block: Block, index: int) -> None:
+        slot = self._slots.get(index)
+        if slot is None:
+            self._slots[index] = [block]
+        else:
+            slot[:] = [b for b in slot if b.kind != block.kind] + [block]
 
     def _announce(self, block: Block) -> None:
         block.announced = True
@@ -434,4 +446,13 @@ _TOP_STATES = tuple(StreamState(name.partition(".")[0]) for name in T.STATES)
 STATE_AFTER = {T.ERROR: "ERRORED", T.EOF: "ERRORED", T.MESSAGE_START: "ERRORED", T.MESSAGE_STOP: "ERRORED",
                T.CANCEL: "CANCELLED", T.OVERFLOW: "CANCELLED", T.TIMEOUT: "TIMED_OUT"}
 
-_CELLS = [[(tuple(getattr(Accumulator, name) for name in actions), to, anomaly) for actions, to, anomaly in row] for row in T.CELLS]
+_TOOL_USE_START = T.TOOL_USE_START
+_USAGE_PATHS = {name: usage_rules.paths(table["usage"]) for name, table in T.DIALECTS.items()}
+
+
+def _cell(cell: tuple[tuple[str, ...], int, str | None]) -> tuple[tuple[Callable[[Accumulator, NormalizedEvent], None], ...], int, str | None]:
+    return tuple(getattr(Accumulator, name) for name in cell[0]), cell[1], cell[2]
+
+
+#: [state][event][guard] -> (actions, next state or -1, anomaly)
+_CELLS = [[[_cell(c) for c in row[first:first + max(1, len(T.GUARDS[event]))]] for event, first in enumerate(T.FIRST_COLUMN)] for row in T.CELLS]

@@ -31,7 +31,9 @@ class Cases:
         "_closed",
         "_each",
         "_last_position",
+        "_last_thinking",
         "_loose",
+        "_most",
         "_new_buffer",
         "_silent",
         "_slots",
@@ -62,6 +64,7 @@ class Cases:
         self.meter = meter
         self._new_buffer = new_buffer
         self.limits = limits
+        self._most = limits.content_bytes  # what the meter may show; negative once there are too many blocks
         self._silent = deltas == "none"
         self._each = deltas == "each"
         self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
@@ -74,7 +77,8 @@ class Cases:
         self._loose: Block | None = None  # the open text or thinking block that has no index
         self._touched: Block | None = None  # the block whose additions were not told to the caller yet
         self.found: Block | None = None  # the block that the last _case_* named
-        self._slots: dict[tuple[int, str], Block] = {}  # (wire index, kind) -> the block opened there last
+        self._slots: dict[int, list[Block]] = {}  # wire index -> the last block of each kind that was opened there
+        self._last_thinking: Block | None = None
         self._closed: set[int] = set()  # wire indexes that were stopped
         self._last_position = -1
         self.id: str | None = None
@@ -117,16 +121,27 @@ class Cases:
         if index is None:
             block = self._loose if self._loose is not None else self.pending
         else:
-            block = self._slots.get((index, kind))
+            block = self._at(index, kind)
         return block if block is not None and block.open and block.kind == kind else None
+
+    def _at(self, index: int, kind: str) -> Block | None:
+        """The block of `kind` that was opened last at a wire index."""
+        for block in self._slots.get(index, ()):
+            if block.kind == kind:
+                return block
+        return None
+
+    def _open_at(self, index: int | None) -> list[Block]:
+        """The open blocks at a wire index, whatever their kind: one, but where an upstream mixes kinds on an index."""
+        return [b for b in self._slots.get(index, ()) if b.open] if index is not None else []
 
     def _case_signature(self, ev: NormalizedEvent) -> int:
         if not ev.signature:
             return T.SIGNATURE_DELTA_BLANK
         if ev.index is not None:
-            block = self._slots.get((ev.index, THINKING))
+            block = self._at(ev.index, THINKING)
         else:
-            block = next((b for b in reversed(self.blocks) if b.kind == THINKING), None)
+            block = self._last_thinking
             if block is not None and not block.open and block.signature and not block.signed_late:
                 block = None  # a signed block is whole; this signature is for another
         self.found = block
@@ -146,7 +161,7 @@ class Cases:
         if not ev.fragment:
             return T.TOOL_INPUT_DELTA_BLANK
         if ev.index is not None:
-            vendor = self._slots.get((ev.index, OPAQUE))
+            vendor = self._at(ev.index, OPAQUE)
             if vendor is not None and vendor.open:
                 self.found = vendor
                 return T.TOOL_INPUT_DELTA_VENDOR
@@ -158,7 +173,7 @@ class Cases:
 
     def _case_stop(self, ev: NormalizedEvent) -> int:
         if ev.index is not None:
-            found = [b for b in self._at(ev.index) if b.open]
+            found = self._open_at(ev.index)
         elif ev.type == T.TOOL_USE_STOP:
             call = self.calls.by_id(ev.id) if ev.id else self.calls.current
             found = [call] if call is not None and not call.stopped else []
@@ -169,12 +184,6 @@ class Cases:
             return T.BLOCK_STOP_UNKNOWN
         return T.BLOCK_STOP_PENDING if self.pending in found else T.BLOCK_STOP_OTHER
 
-    def _at(self, index: int) -> list[Block]:
-        """Every block opened last at a wire index, whatever its kind."""
-        found = [b for kind in (TEXT, THINKING, OPAQUE, REFUSAL) if (b := self._slots.get((index, kind))) is not None]
-        call = self.calls.slot(index)
-        return [*found, call] if call is not None and call.index == index else found
-
     def _case_block_start(self, ev: NormalizedEvent) -> int:
         kind = ev.kind or TEXT
         block = self._lookup(ev.index, kind) if ev.index is not None else None
@@ -184,7 +193,7 @@ class Cases:
         return T.BLOCK_START_TEXT if kind in (TEXT, REFUSAL) else T.BLOCK_START_THINKING if kind == THINKING else T.BLOCK_START_OPAQUE
 
     def _case_opaque(self, ev: NormalizedEvent) -> int:
-        found = [b for b in self._at(ev.index) if b.open] if ev.index is not None else []
+        found = self._open_at(ev.index)
         self.found = found[0] if found else None
         if found:
             return T.OPAQUE_BLOCK_OWNED if ev.block is not None else T.OPAQUE_BLOCK_STRANGE
@@ -207,4 +216,5 @@ _METHODS: dict[int, Callable[[Cases, NormalizedEvent], int]] = {
     T.OPAQUE_BLOCK: Cases._case_opaque, T.STOP_REASON: Cases._case_reason, T.MESSAGE_STOP: Cases._case_end,
     T.EOF: Cases._case_end,
 }
+#: event id -> the method that says which case holds, None for an event that has but one
 CASES = tuple(_METHODS.get(event) for event in range(len(T.EVENTS)))

@@ -136,31 +136,36 @@ class Reader:
             payload = orjson.loads(data)
         except ValueError:
             payload = self._odd(event, data, cut)
-        if type(payload) is dict:
-            self._payload(payload, event, data)
-        elif isinstance(payload, list):
-            for item in payload:
-                if isinstance(item, dict):
-                    self._payload(item, event, data)
-        elif payload is not None:
-            acc.note("unknown_event", f"data is no object: {data[:80]!r}")
-
-    def _payload(self, payload: dict[str, Any], event: str | None, data: bytes) -> None:
         dialect = self.dialect
-        if dialect is None:
-            found = dialects.detect(payload, event)
-            if found is None:
+        if type(payload) is not dict:
+            self._no_object(payload, event, data)
+        elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
+            told = dialect.decode(payload, event, data)
+            if told:
+                self.useful += 1
+            else:
                 self.keepalives += 1
-                self._acc.note("unknown_event", f"nothing tells the dialect yet: {data[:80]!r}")
-                return
-            dialect = self._choose(found)
-        told = dialect.decode(payload, event, data)
-        if told:
-            self.useful += 1
-        else:
-            self.keepalives += 1
-            if told is None:
-                self._acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+                if told is None:
+                    acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+
+    def _no_object(self, payload: Any, event: str | None, data: bytes) -> None:
+        """A list stands for its objects; any other value says nothing."""
+        if isinstance(payload, list):
+            for item in payload:
+                if isinstance(item, dict) and (self.dialect is not None or self._find_out(item, event, data) is not None):
+                    assert self.dialect is not None
+                    self.useful += bool(self.dialect.decode(item, event, data))
+        elif payload is not None:
+            self._acc.note("unknown_event", f"data is no object: {data[:80]!r}")
+
+    def _find_out(self, payload: dict[str, Any], event: str | None, data: bytes) -> Dialect | None:
+        """The dialect, from the first event that tells it."""
+        found = dialects.detect(payload, event)
+        if found is not None:
+            return self._choose(found)
+        self.keepalives += 1
+        self._acc.note("unknown_event", f"nothing tells the dialect yet: {data[:80]!r}")
+        return None
 
     def _odd(self, event: str | None, data: bytes, cut: bool) -> Any:
         """Data that orjson refuses: lone surrogates and bad UTF-8 are mended, a word may mean something, the rest is lost."""

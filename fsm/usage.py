@@ -49,33 +49,42 @@ class Usage:
         return read / whole if whole else None
 
 
-def lookup(data: dict[str, Any], path: str) -> Any:
-    """The value at a dotted path, or None."""
+#: (our field, the vendor's paths as keys): the first path that holds a count is taken
+Paths = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+
+
+def paths(table: dict[str, list[str]]) -> Paths:
+    """The `usage` table of a dialect (spec/dialects/*.yaml), its dotted paths split."""
+    return tuple((name, tuple(tuple(path.split(".")) for path in candidates)) for name, candidates in table.items())
+
+
+def _count(data: dict[str, Any], path: tuple[str, ...]) -> int | None:
+    """The count at `path`; None for anything but a whole number that is not negative."""
     value: Any = data
-    for key in path.split("."):
-        if not isinstance(value, dict):
+    for key in path:
+        if type(value) is not dict:
             return None
         value = value.get(key)
-    return value
+    if type(value) is int:
+        return value if value >= 0 else None
+    return int(value) if isinstance(value, float) and value.is_integer() and value >= 0 else None
 
 
-def update(usage: Usage, data: dict[str, Any], paths: dict[str, list[str]]) -> str | None:
+def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     """Take the latest non-zero counts of `data` (R-77). Returns a sentence when the basis seems to have changed.
 
     Some compatible vendors put the whole prompt into the first report and only its uncached rest into a later one:
     input_tokens falls while cached tokens rise.
     """
     before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
-    for name, candidates in paths.items():
+    for name, candidates in table:
         for path in candidates:
-            value = lookup(data, path)
-            if isinstance(value, float) and value.is_integer():
-                value = int(value)
-            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-                if value or getattr(usage, name) is None:
-                    setattr(usage, name, value)
-                if value:
-                    break
+            count = _count(data, path)
+            if count:
+                setattr(usage, name, count)
+                break
+            if count == 0 and getattr(usage, name) is None:
+                setattr(usage, name, 0)
     usage.raw = data
     if before and usage.input_tokens and usage.input_tokens < before and (usage.cache_read_input_tokens or 0) > cached:
         return f"input_tokens fell from {before} to {usage.input_tokens} while cached tokens rose from {cached} to {usage.cache_read_input_tokens}"

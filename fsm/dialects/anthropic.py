@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
@@ -25,29 +26,41 @@ class Anthropic(Dialect):
         word = payload.get("type")
         if not isinstance(word, str):
             word = event  # R-28
-        if word == "content_block_delta":
-            return self._delta(payload)
-        if word == "content_block_start":
-            self._start(payload, raw)
-        elif word == "content_block_stop":
-            self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
-        elif word == "message_start":
-            self._message_start(payload.get("message"), raw, "message")
-        elif word == "message_delta":
-            self._message_delta(payload)
-        elif word == "message_stop":
-            self.emit(NormalizedEvent(T.MESSAGE_STOP))
-        elif word == "ping":
-            return False
-        elif word == "error" or payload.get("error"):
-            self.emit(error_event(payload.get("error") or payload, "error"))
-        elif word == "message" and isinstance(payload.get("content"), list):
-            self._message_start(payload, raw)  # a whole answer that was not streamed
-        else:
-            return None
+        reader = _READERS.get(word) if word is not None else None
+        if reader is not None:
+            return reader(self, payload, raw)
+        if payload.get("error"):
+            return self._error(payload, raw)
+        if word == "message" and isinstance(payload.get("content"), list):
+            return self._whole(payload, raw)
+        return None
+
+    def _stop(self, payload: dict[str, Any], raw: bytes) -> bool:
+        self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
         return True
 
-    def _delta(self, payload: dict[str, Any]) -> bool | None:
+    def _message_stop(self, payload: dict[str, Any], raw: bytes) -> bool:
+        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+        return True
+
+    def _ping(self, payload: dict[str, Any], raw: bytes) -> bool:
+        return False
+
+    def _error(self, payload: dict[str, Any], raw: bytes) -> bool:
+        self.emit(error_event(payload.get("error") or payload, "error"))
+        return True
+
+    def _message_start(self, payload: dict[str, Any], raw: bytes) -> bool:
+        message = payload.get("message")
+        self._message(message if isinstance(message, dict) else {}, raw, "message")
+        return True
+
+    def _whole(self, payload: dict[str, Any], raw: bytes) -> bool:
+        """A whole answer that was not streamed."""
+        self._message(payload, raw)
+        return True
+
+    def _delta(self, payload: dict[str, Any], raw: bytes) -> bool | None:
         delta = payload.get("delta")
         if not isinstance(delta, dict):
             return None
@@ -72,10 +85,11 @@ class Anthropic(Dialect):
         self.emit(event)
         return True
 
-    def _start(self, payload: dict[str, Any], raw: bytes) -> None:
+    def _start(self, payload: dict[str, Any], raw: bytes) -> bool:
         block = payload.get("content_block")
         if isinstance(block, dict):
             self._open(block, number(payload.get("index")), raw, "content_block")
+        return True
 
     def _open(self, block: dict[str, Any], index: int | None, raw: bytes, *path: str | int) -> None:
         kind = block.get("type")
@@ -90,8 +104,7 @@ class Anthropic(Dialect):
         elif isinstance(kind, str):
             self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
 
-    def _message_start(self, message: Any, raw: bytes, *path: str | int) -> None:
-        message = message if isinstance(message, dict) else {}
+    def _message(self, message: dict[str, Any], raw: bytes, *path: str | int) -> None:
         self.emit(NormalizedEvent(T.MESSAGE_START, id=text(message.get("id")), model=text(message.get("model"))))
         if isinstance(message.get("usage"), dict):
             self.emit(NormalizedEvent(T.USAGE, usage=message["usage"]))
@@ -111,10 +124,18 @@ class Anthropic(Dialect):
         return {"type": "tool_use", "id": text(block.get("id")), "name": text(block.get("name")), "extra": extra or None,
                 "arguments": compact(exactly(given, raw, *path, "input")) if isinstance(given, dict) else text(given)}
 
-    def _message_delta(self, payload: dict[str, Any]) -> None:
+    def _message_delta(self, payload: dict[str, Any], raw: bytes) -> bool:
         if isinstance(payload.get("usage"), dict):
             self.emit(NormalizedEvent(T.USAGE, usage=payload["usage"]))
         delta = payload.get("delta")
         reason = text(delta.get("stop_reason")) if isinstance(delta, dict) else None
         if reason:
             self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+        return True
+
+
+_READERS: dict[str, Callable[[Anthropic, dict[str, Any], bytes], bool | None]] = {
+    "message_start": Anthropic._message_start, "content_block_start": Anthropic._start, "content_block_delta": Anthropic._delta,
+    "content_block_stop": Anthropic._stop, "message_delta": Anthropic._message_delta, "message_stop": Anthropic._message_stop,
+    "ping": Anthropic._ping, "error": Anthropic._error,
+}
