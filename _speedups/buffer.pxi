@@ -94,9 +94,10 @@ cdef class Buffer:
         self.size += n
         self.meter.used += n
 
-    def tail(self, Py_ssize_t start):
-        """The bytes from `start` on."""
-        return self.data[start:self.size] if start < self.size else b""
+    def tail(self, Py_ssize_t start, end=None):
+        """The bytes from `start` on, or up to `end`."""
+        cdef Py_ssize_t stop = self.size if end is None else min(<Py_ssize_t>end, self.size)
+        return self.data[start:stop] if start < stop else b""
 
     def text(self):
         """Everything so far."""

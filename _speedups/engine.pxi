@@ -57,7 +57,7 @@ cdef class Shortcut:
         Py_ssize_t limit
         int dialect
         bint learning, each, live
-        object owner, touch
+        object owner, touch, fields
         list out, blocks
         Route routes[MAX_ROUTES]
         int used
@@ -65,7 +65,7 @@ cdef class Shortcut:
         bint unsettled          # the accumulator does not know that yet
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, list out):
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, list out):
         self.dialect = dialect
         self.learning = learn
         self.each = deltas == "each"
@@ -75,6 +75,7 @@ cdef class Shortcut:
         self.limit = limit
         self.owner = owner
         self.touch = touch
+        self.fields = fields
         self.out = out
         self.blocks = []
         self.last = -1
@@ -134,8 +135,8 @@ cdef class Shortcut:
         route = &self.routes[self.last]
         buffer = <Buffer>route.buffer
         buffer.put(text, end, flags)
-        if self.each and route.announced:
-            self.out.append(delta_event(event, route.number, buffer.unseen()))
+        if self.each:
+            self.tell()
         return True
 
     cdef bint turn_to(self, int event, long index) except -1:
@@ -195,17 +196,23 @@ cdef class Shortcut:
         """Blocks may have changed."""
         self.leave()
 
-    cdef object news(self):
-        """What the caller is to hear of the block that was written to last, or None."""
+    cdef int tell(self) except -1:
+        """Tell the caller what was added to the block that was written to last."""
         cdef Route* route
-        cdef str text
-        if self.last < 0:
-            return None
+        cdef Buffer buffer
+        cdef Py_ssize_t start
+        if self.last < 0 or not self.routes[self.last].announced:
+            return 0
         route = &self.routes[self.last]
-        if not route.announced:
-            return None
-        text = (<Buffer>route.buffer).unseen()
-        return delta_event(route.event, route.number, text) if text else None
+        buffer = <Buffer>route.buffer
+        start = buffer.shown
+        text = buffer.unseen()
+        if text:
+            self.out.append(delta_event(route.event, route.number, text))
+            if route.event == FSM_EVENT_TOOL_INPUT_DELTA and (memchr(buffer.data + start, c',', buffer.size - start) is not NULL
+                                                              or memchr(buffer.data + start, c'}', buffer.size - start) is not NULL):
+                self.fields(self.blocks[self.last])
+        return 0
 
 
 cdef const char* find_payload(const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) noexcept nogil:

@@ -50,5 +50,12 @@ cdef class Feeder:
         framing.finish()
         if len(self.out) or (slow and framing.hot.live):
             return self._told()
-        frame = framing.hot.news() if framing.hot.live and not framing.hot.each else None
-        return [] if frame is None else [frame]
+        if not framing.hot.live:
+            return []
+        framing.hot.tell()
+        return self.take_out()
+
+    cdef list take_out(self):
+        cdef list out = self.out[:]
+        self.out.clear()
+        return out

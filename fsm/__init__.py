@@ -16,8 +16,8 @@ or, as the bytes arrive:
 from fsm._backend import BACKEND
 from fsm.errors import (ErrorInfo, FsmError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
                         UnknownEngineError, UsageError)
-from fsm.events import (BlockFinished, BlockStarted, Event, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta, ToolInputDelta,
-                        ToolInvalid, ToolReady, UsageUpdated)
+from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
+                        ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomaly, Message, Outcome, Partial, StreamState
 from fsm.metrics import Metrics
@@ -28,7 +28,7 @@ from fsm.usage import Usage, UsageLedger
 __version__ = "0.1.0"
 
 __all__ = [
-    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
+    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
     "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
     "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
     "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",

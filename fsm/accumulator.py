@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
 from fsm import usage as usage_rules
-from fsm.arguments import cleaned
+from fsm.arguments import cleaned, loads
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import CASES, Cases
 from fsm.ending import Ending
-from fsm.events import (BlockFinished, BlockStarted, Event, MessageFinished, NormalizedEvent, StreamFailed, TextDelta,
+from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta,
                         ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
 from fsm.message import StreamState
 
@@ -427,6 +427,21 @@ class Accumulator(Cases):
             text = block.buffer.unseen(final)
             if text:
                 self.out.append(_DELTA_EVENTS[block.kind](block.number, text))
+                if block.kind == TOOL and ("," in text or "}" in text):  # nothing else completes a field
+                    self.fields(block)
+
+    def fields(self, call: Block) -> None:
+        """Tell the caller which fields of the call's arguments became whole (R-74)."""
+        assert isinstance(call, Call)
+        spans = call.follow().spans
+        for span in spans:
+            try:
+                name = loads(call.buffer.tail(span.key, span.key_end).decode("utf-8", "replace"))
+                value = loads(call.buffer.tail(span.value, span.value_end).decode("utf-8", "replace"))
+            except ValueError:
+                continue  # no JSON: the verdict on the call will say so
+            self.out.append(FieldReady(call.number, name, value))
+        spans.clear()
 
     def flush(self) -> list[Event]:
         """The events since the last flush."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import ObjectCursor
 from fsm.buffer import Buffer
+from fsm.partial import ObjectCursor
 
 TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
 
@@ -88,13 +88,15 @@ class Call(Block):
     @property
     def complete(self) -> bool:
         """Whether the arguments so far are one closed object. No end signal by itself (R-64)."""
-        if not len(self.buffer):
-            return False
+        return len(self.buffer) > 0 and self.follow().closed
+
+    def follow(self) -> ObjectCursor:
+        """The cursor, at the end of what is there."""
         if self.cursor is None:
             self.cursor = ObjectCursor()
         if self.cursor.at < len(self.buffer):
             self.cursor.follow(self.buffer.tail(self.cursor.at))
-        return self.cursor.closed
+        return self.cursor
 
     @property
     def bare(self) -> bool:

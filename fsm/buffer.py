@@ -47,9 +47,9 @@ class Buffer:
         self._data += data
         self._meter.used += len(data)
 
-    def tail(self, start: int) -> bytes:
-        """The bytes from `start` on."""
-        return bytes(self._data[start:])
+    def tail(self, start: int, end: int | None = None) -> bytes:
+        """The bytes from `start` on, or up to `end`."""
+        return bytes(self._data[start:end])
 
     def text(self) -> str:
         """Everything so far."""

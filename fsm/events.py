@@ -122,6 +122,18 @@ class BlockStarted(Event):
         self.name = name
 
 
+class FieldReady(Event):
+    """A top-level field of a call's arguments is complete (R-74): for display, the call itself still waits (R-76)."""
+
+    __slots__ = ("index", "name", "value")
+    __match_args__ = ("index", "name", "value")
+
+    def __init__(self, index: int, name: str, value: Any) -> None:
+        self.index = index
+        self.name = name
+        self.value = value
+
+
 class BlockFinished(Event):
     """A block was archived; `block` is its canonical form (R-94: every block once, complete and in order)."""
 
