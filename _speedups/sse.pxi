@@ -200,6 +200,11 @@ cdef class SSEParser:
                     return None
                 self.stash(p, n)
                 self.win_pos += n
+                if self.hot is not None and self.hot.match_at(self.carry, self.at_most(self.carry, self.carry + self.carry_len)) is not NULL:
+                    self.carry_len = 0
+                    self.events += 1
+                    self.appended += 1
+                    continue
                 frame = self.block(self.carry, self.carry_len - 2, self.carry_at)
                 if not self.exact:
                     self.carry_len = 0

@@ -1,8 +1,10 @@
 """Seeded streams that know their right answers.
 
 Two shapes, after what the vendors send: "anthropic" (about 133 bytes per delta event) and "openai-chat" (about 337 bytes
-per chunk); three flavours of text: "ascii", "cjk", "escapes". A stream holds some thinking, then text, then one tool
-call, in the proportions of an agent's turn.
+per chunk); three flavours of text: "ascii", "cjk", "escapes" (quotes, backslashes, newlines and everything beyond ASCII
+as JSON escapes). `make` gives some thinking, then text, then one tool call, in the proportions of an agent's turn;
+`huge` one tool call with an argument of a megabyte, just within the default `Limits`. The same parameters give the same
+bytes on every machine.
 """
 
 from __future__ import annotations
@@ -16,13 +18,16 @@ from typing import Any
 WORDS = {
     "ascii": "the quick state machine reads every delta once and keeps no copy of what it saw before moving on to more".split(" "),
     "cjk": "状态机 逐个 读取 增量 数据 并且 不会 保留 任何 副本 然后 继续 处理 下一个 事件 直到 消息 结束 为止 完成".split(" "),
-    "escapes": ['say "hi"', "line\nbreak", "tab\there", "back\\slash", "path C:\\new", 'a "quoted" word', "plain", "é\u2028ü"],
+    "escapes": ['say "hi"', "line\nbreak", "tab\there", "back\\slash", "path C:\\new", 'a "quoted" word', "plain", "é\u2028ü", "\U0001f600"],
 }
+DIALECTS = ("anthropic", "openai-chat")
+FLAVOURS = tuple(WORDS)
+CHUNKINGS = {"4 KiB": 4096, "event": None}  # what `Stream.chunks` takes
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A body, its payloads as `orjson.loads` would get them, and the content that must come out."""
+    """A body, its payloads as `orjson.loads` would get them, how many deltas it has, and the content that must come out."""
 
     name: str
     dialect: str
@@ -44,35 +49,50 @@ def _pieces(rng: random.Random, flavour: str, n: int) -> list[str]:
 
 
 def _cut(rng: random.Random, text: str, n: int) -> list[str]:
-    edges = sorted({0, len(text), *(rng.randrange(len(text)) for _ in range(n - 1))})
+    """`text` in exactly `n` pieces, none empty."""
+    edges = [0, *sorted(rng.sample(range(1, len(text)), n - 1)), len(text)]
     return [text[a:b] for a, b in itertools.pairwise(edges)]
 
 
 def make(dialect: str, deltas: int = 2000, flavour: str = "ascii", seed: int = 1, tool_share: float = 0.25) -> Stream:
-    """A stream of about `deltas` deltas."""
+    """A stream of exactly `deltas` deltas: a quarter thinking, `tool_share` of them tool arguments, the rest text."""
     rng = random.Random(f"{dialect}{deltas}{flavour}{seed}")
     n_think, n_tool = deltas // 4, int(deltas * tool_share)
     thinking, text = _pieces(rng, flavour, n_think), _pieces(rng, flavour, deltas - n_think - n_tool)
     arguments = {"path": "src/main.py", "content": "".join(_pieces(rng, flavour, max(n_tool, 1)))}
-    fragments = _cut(rng, json.dumps(arguments, ensure_ascii=flavour != "cjk"), max(n_tool, 1)) if n_tool else []
-    payloads = (_anthropic if dialect == "anthropic" else _chat)(thinking, text, fragments, flavour)
-    events = [(b"event: " + p["type"].encode() + b"\n" if dialect == "anthropic" else b"") + b"data: " + _dump(p, flavour) + b"\n\n" for p in payloads]
+    fragments = _cut(rng, json.dumps(arguments, ensure_ascii=flavour != "cjk"), n_tool) if n_tool else []
+    return _stream(f"{dialect}-{flavour}-{deltas}", dialect, flavour, thinking, text, fragments, arguments)
+
+
+def huge(dialect: str, size: int = 1_000_000, piece: int = 12, seed: int = 1) -> Stream:
+    """One tool call whose argument has `size` bytes of ASCII and comes in deltas of `piece` bytes."""
+    rng = random.Random(f"{dialect}{size}{seed}")
+    text = "".join(_pieces(rng, "ascii", size // 8))[:size]
+    arguments = {"path": "src/main.py", "content": text}
+    whole = json.dumps(arguments)
+    fragments = [whole[i:i + piece] for i in range(0, len(whole), piece)]
+    return _stream(f"{dialect}-huge-{size}", dialect, "ascii", [], [], fragments, arguments)
+
+
+def _stream(name: str, dialect: str, flavour: str, thinking: list[str], text: list[str], fragments: list[str], arguments: dict[str, Any]) -> Stream:
+    """The bytes of a turn, and the content blocks that must come out of them."""
+    anthropic = dialect == "anthropic"
+    events = (_anthropic if anthropic else _chat)(thinking, text, fragments)
+    payloads = [json.dumps(e, ensure_ascii=flavour == "escapes", separators=(",", ":")).encode() for e in events]
+    names = [b"event: " + e["type"].encode() + b"\n" if anthropic else b"" for e in events]
+    body = b"".join(name + b"data: " + payload + b"\n\n" for name, payload in zip(names, payloads, strict=True))
     content: list[dict[str, Any]] = []
     if thinking:
-        content.append({"type": "thinking", "thinking": "".join(thinking), "signature": "c2lnbmF0dXJl" if dialect == "anthropic" else None})
+        content.append({"type": "thinking", "thinking": "".join(thinking), "signature": "c2lnbmF0dXJl" if anthropic else None})
     if text:
         content.append({"type": "text", "text": "".join(text)})
     if fragments:
         content.append({"type": "tool_use", "id": "call_1", "name": "write_file", "input": arguments})
-    body = b"".join(events) + (b"" if dialect == "anthropic" else b"data: [DONE]\n\n")
-    return Stream(f"{dialect}-{flavour}-{deltas}", dialect, body, [_dump(p, flavour) for p in payloads], len(thinking) + len(text) + len(fragments), content)
+    deltas = len(thinking) + len(text) + len(fragments)
+    return Stream(name, dialect, body if anthropic else body + b"data: [DONE]\n\n", payloads, deltas, content)
 
 
-def _dump(payload: dict[str, Any], flavour: str) -> bytes:
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _anthropic(thinking: list[str], text: list[str], fragments: list[str], flavour: str) -> list[dict[str, Any]]:
+def _anthropic(thinking: list[str], text: list[str], fragments: list[str]) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = [{"type": "message_start", "message": {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "model-x", "content": [], "stop_reason": None, "stop_sequence": None,
         "usage": {"input_tokens": 1000, "cache_read_input_tokens": 800, "output_tokens": 1}}}]
@@ -94,7 +114,7 @@ def _anthropic(thinking: list[str], text: list[str], fragments: list[str], flavo
     return out
 
 
-def _chat(thinking: list[str], text: list[str], fragments: list[str], flavour: str) -> list[dict[str, Any]]:
+def _chat(thinking: list[str], text: list[str], fragments: list[str]) -> list[dict[str, Any]]:
     def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
         return {"id": "chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz012", "object": "chat.completion.chunk", "created": 1790000000, "model": "gpt-x-2026-08-06",

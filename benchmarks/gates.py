@@ -1,0 +1,63 @@
+"""The least that is accepted, and what is aimed at, after ../shared/design/FASTPATH.md.
+
+Ratios are to `orjson.loads` in the same run and have to be at least the gate; instructions per event at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.data import DIALECTS
+from benchmarks.measure import Key
+from benchmarks.suite import LONG, SHORT
+
+
+@dataclass(frozen=True)
+class Gate:
+    name: str
+    key: Key
+    gate: float
+    goal: float
+    most: bool = False  # the gate is an upper bound
+
+    def holds(self, measured: float, bound: float) -> bool:
+        return measured <= bound if self.most else measured >= bound
+
+
+@dataclass(frozen=True)
+class Verdict:
+    gate: Gate
+    measured: float
+    bound: float  # the gate, scaled by the share
+
+    @property
+    def passed(self) -> bool:
+        return self.gate.holds(self.measured, self.bound)
+
+    def __str__(self) -> str:
+        verdict = "FAIL" if not self.passed else "pass, goal reached" if self.gate.holds(self.measured, self.gate.goal) else "pass"
+        sign = "≤" if self.gate.most else "≥"
+        return f"{self.gate.name:<32} {self.gate.key.dialect:<12} {self.measured:>8.2f}  gate {sign} {self.bound:<6g} goal {self.gate.goal:<6g} {verdict}"
+
+
+def _pair(name: str, gate: tuple[float, float], goal: tuple[float, float], engine: str = "compiled", mode: str = "none", chunking: str = "4 KiB",
+          flavour: str = "ascii", size: str = LONG, most: bool = False) -> list[Gate]:
+    return [Gate(name, Key(d, engine, mode, chunking, flavour, size), g, to, most) for d, g, to in zip(DIALECTS, gate, goal, strict=True)]
+
+
+RATIOS = [
+    *_pair("template, 4 KiB chunks", (8, 10), (12, 15)),
+    *_pair("template, one event per chunk", (5, 8), (7.5, 12), chunking="event"),
+    *_pair("scan only, 4 KiB", (3, 4), (4.5, 6.5), engine="scan"),
+    *_pair("live, object per delta, 4 KiB", (3.5, 6), (5, 9), mode="each"),
+    *_pair("live, coalesced, 4 KiB", (7.5, 8.5), (12, 13), mode="chunk"),
+    *_pair("CJK, 4 KiB", (4, 7), (6, 10), flavour="cjk"),
+    *_pair("200-delta message, whole", (1.5, 2.5), (4, 6), size=SHORT),
+]
+INSTRUCTIONS = _pair("instructions per event, 4 KiB", (450, 750), (350, 600), most=True)
+
+
+def judge(gates: list[Gate], measured: Mapping[Key, float], share: float = 1.0) -> list[Verdict]:
+    """A verdict for each gate; `share` scales lower bounds (a noisy machine takes 0.5), upper bounds are for counts and stay."""
+    return [Verdict(g, measured[g.key], g.gate if g.most else g.gate * share) for g in gates]
