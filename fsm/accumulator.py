@@ -445,7 +445,10 @@ class Accumulator(Cases):
 
     def flush(self) -> list[Event]:
         """The events since the last flush."""
-        self.tell()
+        if self._touched is not None:
+            self.tell()
+        if not self.out:
+            return []
         out = self.out[:]
         self.out.clear()  # the list itself is shared with the compiled engine
         return out

@@ -33,6 +33,7 @@ OVERFLOW = b"\x00overflow"
 
 _LINE_END = re.compile(rb"[\r\n]")
 _BOM = b"\xef\xbb\xbf"
+_NAMES_KEPT = 32  # different event names that are remembered
 _TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
 
 
@@ -54,8 +55,8 @@ def _fields(block: bytes) -> tuple[str | None, bytes | None, int]:
 class SSEParser:
     """One stream's framing. `max_bytes` bounds an event, counted from its first byte to its terminator."""
 
-    __slots__ = ("_bare", "_base", "_block", "_buf", "_data", "_exact", "_max", "_name", "_overflowed", "_pos", "_search", "_skip_lf", "_start", "_started",
-                 "appended", "events")
+    __slots__ = ("_bare", "_base", "_block", "_buf", "_data", "_exact", "_max", "_name", "_names", "_overflowed", "_pos", "_search", "_skip_lf",
+                 "_start", "_started", "appended", "events")
 
     def __init__(self, max_bytes: int) -> None:
         self._max = max_bytes
@@ -72,6 +73,7 @@ class SSEParser:
         self._skip_lf = False
         self._overflowed = False
         self._name: str | None = None
+        self._names: dict[bytes, str] = {}  # event lines of the short way, as names
         self._data: list[bytes] | None = None
         self._bare = False
 
@@ -79,18 +81,18 @@ class SSEParser:
         """Something else than this stream's bytes may have changed the blocks: nothing that this twin would know."""
 
     def receive(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
-        """Take the next bytes; gives the events that they complete."""
+        """Take the next bytes; iterate to get the events that they complete."""
         if self._overflowed:
-            return
+            return iter(())
         self._buf += data
         if not (self._started or self._skip_bom()):
-            return
-        if not self._exact:
-            yield from self._short(len(data))
-        if self._exact:
-            while not self._overflowed and (frame := self._next_exact()) is not None:
-                self.events += 1
-                yield frame
+            return iter(())
+        return self._exactly() if self._exact else self._short(len(data))
+
+    def _exactly(self) -> Iterator[Frame]:
+        while not self._overflowed and (frame := self._next_exact()) is not None:
+            self.events += 1
+            yield frame
 
     def end(self) -> Iterator[Frame]:
         """The input is over: the events that are still pending."""
@@ -134,58 +136,69 @@ class SSEParser:
         """The short way: what is before a blank line is an event. Only at an event boundary, only without CR."""
         buf = self._buf
         if buf.find(b"\r", max(0, len(buf) - added)) >= 0:
-            self._exact = True
-            self._search = 0
+            yield from self._go_exact()
             return
         if buf[:1] == b"\n":
             self._cut_off(len(buf) - len(buf.lstrip(b"\n")))
         if buf.startswith((b"{", b"[")):  # bare data needs the line rules, and its lines are not to wait for a blank one
-            self._exact = True
-            self._search = 0
+            yield from self._go_exact()
             return
         end = buf.rfind(b"\n\n", self._search)
         if end < 0:
             self._search = max(0, len(buf) - 1)
             if len(buf) > self._max + _TERMINATOR:
                 if buf.find(b"\n{") >= 0 or buf.find(b"\n[") >= 0:
-                    self._exact = True  # only the line rules tell how long this block is
-                    self._search = 0
+                    yield from self._go_exact()  # only the line rules tell how long this block is
                 else:
                     yield self._overflow(0)
             return
-        blocks = bytes(buf[:end]).split(b"\n\n")
-        at = 0  # how far the blocks have been given out
-        base = self._base
-        for padded in blocks:
-            block = padded.strip(b"\n")
-            lead = padded.find(block)
+        at = self._base  # the stream offset of the block in hand
+        names, most = self._names, self._max
+        for block in bytes(buf[:end]).split(b"\n\n"):
+            size = len(block)
             name: str | None = None
-            if block[:6] == b"data: " and block.find(b"\n") < 0:
-                data: bytes | None = block[6:]
-                start = 0
-            else:
-                head, found, data = block.partition(b"\ndata: ")
-                if found and head[:7] == b"event: " and head.find(b"\n") < 0 and data.find(b"\n") < 0:
-                    name = head[7:].decode("utf-8", "replace")
-                    start = 0
-                else:
-                    if block[:1] in (b"{", b"[") or b"\n{" in block or b"\n[" in block:
-                        self._exact = True
-                        self._cut_off(at + lead)
-                        self._search = 0
-                        return
-                    name, data, start = _fields(block)
-            if len(block) > self._max:
-                yield self._overflow(at + lead)
+            data: bytes | None = None
+            start = 0
+            if block.startswith(b"event: "):
+                head, _found, rest = block.partition(b"\ndata: ")
+                if rest and b"\n" not in rest and b"\n" not in head:
+                    data = rest
+                    name = names.get(head)
+                    if name is None:
+                        name = names[head] = head[7:].decode("utf-8", "replace")
+                        if len(names) > _NAMES_KEPT:
+                            names.clear()
+            elif block.startswith(b"data: ") and b"\n" not in block:
+                data = block[6:]
+            if data is None:
+                trimmed = block.strip(b"\n")
+                start = block.find(trimmed)
+                if trimmed[:1] in (b"{", b"[") or b"\n{" in trimmed or b"\n[" in trimmed:
+                    self._cut_off(at + start - self._base)
+                    yield from self._go_exact()
+                    return
+                if len(trimmed) > most:
+                    yield self._overflow(at + start - self._base)
+                    return
+                name, data, first = _fields(trimmed)
+                start += first
+            elif size > most:
+                yield self._overflow(at - self._base)
                 return
-            if data is not None and data.strip():
+            if data is not None and (data[:1] > b" " or data.strip()):
                 self.events += 1
-                yield name or None, data, base + at + lead + start, False
-            at += len(padded) + 2
+                yield name or None, data, at + start, False
+            at += size + 2
         self._cut_off(end + 2)
         self._search = 0
         if buf.startswith((b"{", b"[")):
-            self._exact = True
+            yield from self._go_exact()
+
+    def _go_exact(self) -> Iterator[Frame]:
+        """Go on line by line from the beginning of the buffer, which is an event boundary."""
+        self._exact = True
+        self._search = 0
+        return self._exactly()
 
     def _next_exact(self) -> Frame | None:
         """The exact way, line by line."""

@@ -24,6 +24,8 @@ class Anthropic(Dialect):
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type")
+        if word == "content_block_delta":
+            return self._delta(payload, raw)
         if not isinstance(word, str):
             word = event
         reader = _READERS.get(word) if word is not None else None

@@ -11,6 +11,10 @@ from fsm.dialects.think import ThinkTags
 from fsm.events import NormalizedEvent
 
 
+_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "reasoning_signature"})
+_OTHERS = frozenset({"refusal", "tool_calls", "function_call"})
+
+
 class OpenAIChat(Dialect):
     """`choices[].delta`, `finish_reason`, `usage`, `[DONE]`; also whole `message`s and legacy `text` (R-36)."""
 
@@ -27,7 +31,7 @@ class OpenAIChat(Dialect):
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         choices = payload.get("choices")
         error = payload.get("error")
-        if not isinstance(choices, list) and not error and not isinstance(payload.get("usage"), dict):
+        if type(choices) is not list and not error and not isinstance(payload.get("usage"), dict):
             if event == "error" or payload.get("object") == "error" or payload.get("type") == "error":
                 self._fail(payload)
                 return True
@@ -35,11 +39,12 @@ class OpenAIChat(Dialect):
         if self._unknown:
             self._meta(payload)
         for at, choice in enumerate(choices if isinstance(choices, list) else ()):
-            if isinstance(choice, dict) and (number(choice.get("index")) or 0) == self.choice:
-                self._choice(choice, raw, at)
-                if choice.get("finish_reason") == "error" and not error:
+            if isinstance(choice, dict) and (choice.get("index") == self.choice or (number(choice.get("index")) or 0) == self.choice):
+                reason = self._choice(choice, raw, at)
+                if reason == "error" and not error:
                     error = choice.get("error") or {"type": "error", "message": "the upstream finished with an error"}
-        self._usage(payload)
+        if payload.get("usage") or "x_groq" in payload:
+            self._usage(payload)
         if error:
             self._fail(error)
         return True
@@ -77,31 +82,41 @@ class OpenAIChat(Dialect):
         self.flush()
         self.emit(error_event(error, "error"))
 
-    def _choice(self, choice: dict[str, Any], raw: bytes, at: int) -> None:
+    def _choice(self, choice: dict[str, Any], raw: bytes, at: int) -> str | None:
+        """One choice of a chunk; returns its finish_reason."""
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self._delta(delta, raw, "choices", at, "delta")
-        elif words(choice.get("text")):  # legacy completions
-            self._content(choice["text"])
-        message = choice.get("message")
-        if isinstance(message, dict) and not isinstance(delta, dict):
-            self._snapshot(message, raw, "choices", at, "message")
-        reason = text(choice.get("finish_reason"))
+        else:
+            if words(choice.get("text")):  # legacy completions
+                self._content(choice["text"])
+            if isinstance(choice.get("message"), dict):
+                self._snapshot(choice["message"], raw, "choices", at, "message")
+        reason = choice.get("finish_reason")
+        if reason is None:
+            return None
+        reason = text(reason)
         if reason and reason != "error":
             self.flush()
             self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+        return reason
 
     def _delta(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
-        if delta.get("reasoning_content") or delta.get("reasoning") or delta.get("reasoning_details") or delta.get("reasoning_signature"):
-            self._reasoning(delta)
-        content = delta.get("content")
         if self._unknown and any(value for key, value in delta.items() if key != "role"):
             self._unknown = set()  # content began: a start would be a second attempt now
-        if isinstance(content, str):
-            if content:
+        if not _REASONING.isdisjoint(delta):
+            self._reasoning(delta)
+        content = delta.get("content")
+        if content:
+            if type(content) is str:
                 self._content(content)
-        elif isinstance(content, list):
-            self._parts(content)
+            elif isinstance(content, list):
+                self._parts(content)
+        if not _OTHERS.isdisjoint(delta):
+            self._others(delta, raw, *path)
+
+    def _others(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
+        """Refusals and calls, behind the content."""
         if words(delta.get("refusal")):
             self.flush()
             self.emit(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
