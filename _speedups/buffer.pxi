@@ -65,7 +65,8 @@ cdef class Buffer:
     cdef int put(self, const char* text, const char* end, int flags) except -1:
         """Append the lexed JSON string [text, end)."""
         cdef Py_ssize_t n = end - text
-        self.need(n)
+        if n > self.room - self.size:
+            self.need(n)
         if flags & FSM_ESCAPED:
             n = <Py_ssize_t>fsm_unescape(text, end, self.data + self.size)
         else:

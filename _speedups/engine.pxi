@@ -16,6 +16,7 @@ cdef enum:
 
 ctypedef struct Route:
     int event
+    int state               # the one in which the event is a bare append
     long index
     Py_ssize_t number       # of the block, for the caller's events
     bint announced          # whether the caller hears of it at all
@@ -61,7 +62,7 @@ cdef class Shortcut:
         list out, blocks
         Route routes[MAX_ROUTES]
         int used
-        int last                # the route that was appended to last
+        Route* route            # the one that was appended to last, NULL for none
         bint unsettled          # the accumulator does not know that yet
         Template* template      # made when there is something to learn
 
@@ -78,7 +79,6 @@ cdef class Shortcut:
         self.fields = fields
         self.out = out
         self.blocks = []
-        self.last = -1
 
     def __dealloc__(self):
         if self.template is not NULL:
@@ -125,16 +125,16 @@ cdef class Shortcut:
 
     cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
         """Add the text to the block that owns it; False where that takes a decision."""
-        cdef Route* route
-        cdef Buffer buffer
-        if self.stepper.state != FSM_HOT[event] or self.meter.used + (end - text) > self.limit:
+        cdef Route* route = self.route
+        if self.meter.used + (end - text) > self.limit:
             return False
-        if self.last < 0 or self.routes[self.last].index != index or self.routes[self.last].event != event:
-            if not self.turn_to(event, index):
+        if route is NULL or route.index != index or route.event != event:
+            if self.stepper.state != FSM_HOT[event] or not self.turn_to(event, index):
                 return False
-        route = &self.routes[self.last]
-        buffer = <Buffer>route.buffer
-        buffer.put(text, end, flags)
+            route = self.route
+        elif self.stepper.state != route.state:
+            return False
+        (<Buffer>route.buffer).put(text, end, flags)
         if self.each:
             self.tell()
         return True
@@ -155,20 +155,21 @@ cdef class Shortcut:
             i = self.used
             self.blocks.append(block)
             self.routes[i].event = event
+            self.routes[i].state = FSM_HOT[event]
             self.routes[i].index = index
             self.routes[i].number = block.number
             self.touch(block)  # text and thinking are announced by their first addition
             self.routes[i].announced = block.announced
             self.routes[i].buffer = <void*><Buffer?>block.buffer
             self.used += 1
-            self.last = i
+            self.route = &self.routes[i]
             return True
         if self.live:  # what was added before is told before
             self.settle()
             self.touch(self.blocks[i])
         else:
             self.unsettled = True
-        self.last = i
+        self.route = &self.routes[i]
         return True
 
     # ------------------------------------------------------------ keeping Python informed
@@ -177,7 +178,7 @@ cdef class Shortcut:
         """Tell the accumulator which block was written to last."""
         if self.unsettled:
             self.unsettled = False
-            self.touch(self.blocks[self.last])
+            self.touch(self.blocks[self.route - self.routes])
         return 0
 
     cdef int leave(self) except -1:
@@ -188,7 +189,7 @@ cdef class Shortcut:
 
     cdef int clear(self) except -1:
         self.used = 0
-        self.last = -1
+        self.route = NULL
         self.blocks.clear()
         return 0
 
@@ -201,9 +202,9 @@ cdef class Shortcut:
         cdef Route* route
         cdef Buffer buffer
         cdef Py_ssize_t start
-        if self.last < 0 or not self.routes[self.last].announced:
+        route = self.route
+        if route is NULL or not route.announced:
             return 0
-        route = &self.routes[self.last]
         buffer = <Buffer>route.buffer
         start = buffer.shown
         text = buffer.unseen()
@@ -211,7 +212,7 @@ cdef class Shortcut:
             self.out.append(delta_event(route.event, route.number, text))
             if route.event == FSM_EVENT_TOOL_INPUT_DELTA and (memchr(buffer.data + start, c',', buffer.size - start) is not NULL
                                                               or memchr(buffer.data + start, c'}', buffer.size - start) is not NULL):
-                self.fields(self.blocks[self.last])
+                self.fields(self.blocks[route - self.routes])
         return 0
 
 

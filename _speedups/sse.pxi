@@ -210,11 +210,16 @@ cdef class SSEParser:
                     self.carry_len = 0
             else:
                 if self.hot is not None:
-                    behind = self.hot.match_at(p, self.at_most(p, end))
-                    if behind is not NULL:
-                        self.win_pos = behind - self.win
-                        self.events += 1
+                    n = self.appended
+                    while True:
+                        behind = self.hot.match_at(p, self.at_most(p, end))
+                        if behind is NULL:
+                            break
+                        p = behind
                         self.appended += 1
+                    if self.appended != n:
+                        self.events += self.appended - n
+                        self.win_pos = p - self.win
                         continue
                 n = find_blank(p, end)
                 if n < 0:

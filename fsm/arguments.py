@@ -162,17 +162,29 @@ def depth_of(text: str, enough: int) -> int:
     return deepest
 
 
+def _deeper(value: Any, limit: int) -> bool:
+    """Whether `value` nests deeper than `limit`."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > limit:
+            return True
+        level = [v for box in level for v in (box.values() if isinstance(box, dict) else box) if isinstance(v, (dict, list))]
+    return False
+
+
 def parse(text: str, max_depth: int) -> Parsed:
     """The object that `text` stands for.
 
     Faults: "too_deep", "not_an_object", "ambiguous" (several different objects), "unparsable_arguments".
     """
-    if depth_of(text, max_depth + 1) > max_depth:
-        return Parsed(None, "too_deep")
     try:
         value = loads(text)
     except ValueError:
-        return _repaired(text)
+        return _repaired(text) if depth_of(text, max_depth + 1) <= max_depth else Parsed(None, "too_deep")
+    if _deeper(value, max_depth):
+        return Parsed(None, "too_deep")
     if isinstance(value, dict):
         return Parsed(value)
     if isinstance(value, str):

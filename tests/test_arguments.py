@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsm import arguments
+from fsm import arguments, partial
 from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
@@ -155,7 +155,7 @@ def test_a_lone_surrogate_does_not_leak(engine: str):  # R-52
 
 
 def test_the_bracket_follower_knows_where_an_object_ends():  # R-64
-    cursor = arguments.ObjectCursor()
+    cursor = partial.ObjectCursor()
     seen = []
     for byte in b' {"a":"}\\"","b":[{}]} ':
         cursor.follow(bytes([byte]))
