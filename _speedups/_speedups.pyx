@@ -6,11 +6,12 @@ One extension of several files, in the order of need. Directives stand here and 
 """
 
 cimport cython
-from libc.string cimport memmove as memcpy_down
+from libc.string cimport memchr, memcmp, memcpy, memmove as memcpy_down
 
 from fsm.sse import _fields
 
 include "_tables.pxi"
+include "partial.pxi"
 include "buffer.pxi"
 include "scan.pxi"
 include "template.pxi"

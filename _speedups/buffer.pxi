@@ -8,7 +8,6 @@
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Realloc, PyMem_Free
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.string cimport memcpy, memchr, memcmp
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t*) except NULL
@@ -39,6 +38,7 @@ cdef class Buffer:
     cdef bint wide
     cdef readonly bint odd
     cdef Meter meter
+    cdef ObjectCursor cursor
 
     def __cinit__(self, Meter meter not None):
         self.meter = meter
@@ -100,6 +100,14 @@ cdef class Buffer:
         cdef Py_ssize_t stop = self.size if end is None else min(<Py_ssize_t>end, self.size)
         return self.data[start:stop] if start < stop else b""
 
+    cpdef ObjectCursor follow(self):
+        """The cursor over the object that the text is, at the end of what is there."""
+        if self.cursor is None:
+            self.cursor = ObjectCursor()
+        if self.cursor.at < self.size:
+            self.cursor.run(self.data + self.cursor.at, self.size - self.cursor.at)
+        return self.cursor
+
     def text(self):
         """Everything so far."""
         return self.decode(0, self.size)
@@ -121,6 +129,7 @@ cdef class Buffer:
         text = self.decode(0, self.size)
         PyMem_Free(self.data)
         self.data = NULL
+        self.cursor = None
         self.size = self.room = self.shown = 0
         return text
 

@@ -201,17 +201,14 @@ cdef class Shortcut:
         """Tell the caller what was added to the block that was written to last."""
         cdef Route* route
         cdef Buffer buffer
-        cdef Py_ssize_t start
         route = self.route
         if route is NULL or not route.announced:
             return 0
         buffer = <Buffer>route.buffer
-        start = buffer.shown
         text = buffer.unseen()
         if text:
             self.out.append(delta_event(route.event, route.number, text))
-            if route.event == FSM_EVENT_TOOL_INPUT_DELTA and (memchr(buffer.data + start, c',', buffer.size - start) is not NULL
-                                                              or memchr(buffer.data + start, c'}', buffer.size - start) is not NULL):
+            if route.event == FSM_EVENT_TOOL_INPUT_DELTA and len(buffer.follow().spans):
                 self.fields(self.blocks[route - self.routes])
         return 0
 

@@ -189,7 +189,7 @@ static inline const char *fsm_small(const char *p, const char *e, long *value) {
 }
 
 static inline const char *fsm_space(const char *p, const char *e) {
-    while (p < e && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+    while (p < e && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;
 }
 

@@ -76,25 +76,32 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
     cdef const char* name
     cdef const fsm_key* key
     cdef unsigned long long seen = 0
-    cdef int i, first = FSM_NODES[node].first, count = FSM_NODES[node].count
+    cdef int i, tried, first = FSM_NODES[node].first, count = FSM_NODES[node].count
     cdef Py_ssize_t size
     if p >= end or p[0] != c'{' or depth > MAX_DEPTH:
         return NULL
     p = fsm_space(p + 1, end)
+    i = -1
     while True:
         if p >= end or p[0] != c'"':
             return NULL
         name = p + 1
-        p = <const char*>memchr(name, c'"', end - name)
-        if p is NULL:
-            return NULL
-        size = p - name
-        for i in range(count):  # an escaped key equals none
-            key = &FSM_KEYS[first + i]
-            if key.size == size and memcmp(key.name, name, size) == 0:
-                break
+        i = i + 1 if i + 1 < count else 0
+        key = &FSM_KEYS[first + i]  # keys mostly come in the order of the table
+        if end - name > key.size and name[key.size] == c'"' and memcmp(key.name, name, key.size) == 0:
+            p = name + key.size
         else:
-            return NULL
+            p = <const char*>memchr(name, c'"', end - name)
+            if p is NULL:
+                return NULL
+            size = p - name
+            for tried in range(count):
+                i = i + 1 if i + 1 < count else 0
+                key = &FSM_KEYS[first + i]
+                if key.size == size and memcmp(key.name, name, size) == 0:
+                    break
+            else:
+                return NULL  # an escaped key equals none
         if seen >> i & 1:
             return NULL
         seen |= 1ULL << i

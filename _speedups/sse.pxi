@@ -103,7 +103,6 @@ cdef class SSEParser:
 
     cdef int begin(self, data) except -1:
         """Open the window on `data`."""
-        cdef const unsigned char[::1] view
         if self.win_pos < self.win_len:  # an iteration was given up: what it left comes first
             data = self.win[self.win_pos:self.win_len] + bytes(data)
         if type(data) is not bytes:

@@ -433,7 +433,7 @@ class Accumulator(Cases):
     def fields(self, call: Block) -> None:
         """Tell the caller which fields of the call's arguments became whole (R-74)."""
         assert isinstance(call, Call)
-        spans = call.follow().spans
+        spans = call.buffer.follow().spans
         for span in spans:
             try:
                 name = loads(call.buffer.tail(span.key, span.key_end).decode("utf-8", "replace"))

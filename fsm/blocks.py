@@ -6,7 +6,6 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.buffer import Buffer
-from fsm.partial import ObjectCursor
 
 TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
 
@@ -57,14 +56,13 @@ class Block:
 class Call(Block):
     """A tool call. `made_up` tells a random id; `stopped` its own stop, `sealed` that its verdict was given out."""
 
-    __slots__ = ("ambiguous", "cursor", "id", "input", "inputs", "invalid", "late", "made_up", "name", "raw", "sealed", "snapshot", "stopped", "twin_of")
+    __slots__ = ("ambiguous", "id", "input", "inputs", "invalid", "late", "made_up", "name", "raw", "sealed", "snapshot", "stopped", "twin_of")
 
     def __init__(self, index: int | None, number: int, position: int, buffer: Buffer, id: str, made_up: bool) -> None:
         super().__init__(TOOL, index, number, position, buffer)
         self.id = id
         self.made_up = made_up
         self.name: str | None = None
-        self.cursor: ObjectCursor | None = None
         self.snapshot: str | None = None  # the input as the start event restated it
         self.late: Buffer | None = None  # argument text that came after a next start had sealed the call
         self.stopped = False
@@ -88,15 +86,7 @@ class Call(Block):
     @property
     def complete(self) -> bool:
         """Whether the arguments so far are one closed object. No end signal by itself (R-64)."""
-        return len(self.buffer) > 0 and self.follow().closed
-
-    def follow(self) -> ObjectCursor:
-        """The cursor, at the end of what is there."""
-        if self.cursor is None:
-            self.cursor = ObjectCursor()
-        if self.cursor.at < len(self.buffer):
-            self.cursor.follow(self.buffer.tail(self.cursor.at))
-        return self.cursor
+        return len(self.buffer) > 0 and self.buffer.follow().closed
 
     @property
     def bare(self) -> bool:

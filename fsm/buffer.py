@@ -8,6 +8,8 @@ is what `Limits.content_bytes` bounds.
 
 from __future__ import annotations
 
+from fsm.partial import ObjectCursor
+
 
 class Meter:
     """Counts the accumulated bytes of a stream."""
@@ -26,9 +28,10 @@ def mend(text: str) -> str:
 class Buffer:
     """Text under construction. `len()` is in UTF-8 bytes; nothing is copied until it is read."""
 
-    __slots__ = ("_data", "_meter", "_shown", "odd")
+    __slots__ = ("_cursor", "_data", "_meter", "_shown", "odd")
 
     def __init__(self, meter: Meter) -> None:
+        self._cursor: ObjectCursor | None = None
         self._data = bytearray()
         self._meter = meter
         self._shown = 0  # how far `unseen` has read
@@ -51,6 +54,14 @@ class Buffer:
         """The bytes from `start` on, or up to `end`."""
         return bytes(self._data[start:end])
 
+    def follow(self) -> ObjectCursor:
+        """The cursor over the object that the text is, at the end of what is there."""
+        if self._cursor is None:
+            self._cursor = ObjectCursor()
+        if self._cursor.at < len(self._data):
+            self._cursor.follow(self.tail(self._cursor.at))
+        return self._cursor
+
     def text(self) -> str:
         """Everything so far."""
         return self._decode(self._data)
@@ -67,6 +78,7 @@ class Buffer:
         """Everything, for the last time: the bytes are given back (the meter keeps counting them)."""
         text = self._decode(self._data)
         self._data = bytearray()
+        self._cursor = None
         self._shown = 0
         return text
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
+from fsm import _backend
 from fsm.partial import ObjectCursor
+
+CURSORS = [ObjectCursor] + ([_backend.speedups.ObjectCursor] if _backend.speedups is not None else [])
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3)
                     | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8)
@@ -18,9 +22,15 @@ OBJECTS = st.dictionaries(st.text(max_size=6), JSON, max_size=5)
 
 
 def spans(text: bytes, cuts: list[int]) -> tuple[list[tuple[bytes, bytes]], ObjectCursor]:
-    cursor = ObjectCursor()
+    """What the cursors find; they must agree."""
+    found = [_spans(kind(), text, cuts) for kind in CURSORS]
+    assert all((f[0], f[1].closed, f[1].broken) == (found[0][0], found[0][1].closed, found[0][1].broken) for f in found)
+    return found[0]
+
+
+def _spans(cursor: ObjectCursor, text: bytes, cuts: list[int]) -> tuple[list[tuple[bytes, bytes]], ObjectCursor]:
     edges = [0, *sorted({c for c in cuts if 0 < c < len(text)}), len(text)]
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         cursor.follow(text[a:b])
     return [(text[s.key:s.key_end], text[s.value:s.value_end]) for s in cursor.spans], cursor
 
@@ -51,6 +61,12 @@ def fields(engine: str, deltas: str, fragments: list[str]) -> list[tuple[str, ob
         events += r.push({"type": "tool_input_delta", "fragment": fragment})
     events += r.push({"type": "message_stop"})
     return [(e.name, e.value) for e in events if isinstance(e, fsm.FieldReady)]
+
+
+@settings(max_examples=200)
+@given(text=st.text(st.sampled_from('{}[]:,"\\ a1é\n'), max_size=30).map(str.encode), cuts=st.lists(st.integers(0, 40), max_size=4))
+def test_both_cursors_agree_on_any_bytes(text: bytes, cuts: list[int]):
+    spans(text, cuts)
 
 
 @pytest.mark.parametrize("deltas", ["chunk", "each"])
