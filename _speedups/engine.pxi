@@ -99,29 +99,20 @@ cdef class Shortcut:
         return behind
 
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
-        """Tier 2: whether the payload [p, end) of the event [event, event + whole) was understood and appended."""
+        """Tier 2: whether the payload [p, end) of the event [event, event + whole) was understood and appended.
+
+        With `whole` 0 there is nothing to learn from the event.
+        """
         cdef Scan s
         if not scan_payload(&s, self.dialect, p, end) or not self.append(s.event, s.index, s.text, s.text_end, s.flags):
             return False
-        if self.learning:
+        if self.learning and whole:
             if self.template is NULL:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
                 if self.template is NULL:
                     raise MemoryError
             learn(self.template, &s, event, whole)
         return True
-
-    cdef bint scan_copy(self, const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) except -1:
-        """As `scan_at`, for a payload that was copied out of its event; learns from the original."""
-        cdef const char* original
-        cdef Scan s
-        if not scan_payload(&s, self.dialect, p, p + n):
-            return False
-        if whole > n:
-            original = find_payload(event, whole, p, n)
-            if original is not NULL:
-                return self.scan_at(event, whole, original, original + n)
-        return self.append(s.event, s.index, s.text, s.text_end, s.flags)
 
     cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
         """Add the text to the block that owns it; False where that takes a decision."""
@@ -146,10 +137,10 @@ cdef class Shortcut:
             if self.routes[i].event == event and self.routes[i].index == index:
                 break
         else:
+            self.settle()
             block = self.owner(event, None if index < 0 else index)
             if block is None:
                 return False
-            self.settle()
             if self.used == MAX_ROUTES:
                 self.clear()
             i = self.used
@@ -211,17 +202,3 @@ cdef class Shortcut:
             if route.event == FSM_EVENT_TOOL_INPUT_DELTA and len(buffer.follow().spans):
                 self.fields(self.blocks[route - self.routes])
         return 0
-
-
-cdef const char* find_payload(const char* event, Py_ssize_t whole, const char* p, Py_ssize_t n) noexcept nogil:
-    """Where the payload's own bytes lie in its event, or NULL."""
-    cdef const char* q = event
-    cdef const char* end = event + whole
-    while end - q >= n:
-        q = <const char*>memchr(q, p[0], end - q - n + 1)
-        if q is NULL:
-            return NULL
-        if memcmp(q, p, n) == 0:
-            return q
-        q += 1
-    return NULL

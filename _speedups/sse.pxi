@@ -48,7 +48,7 @@ cdef class SSEParser:
         Py_ssize_t carry_len, carry_room, carry_at
         bint started, exact, overflowed, ended
         # the exact way
-        Py_ssize_t x_pos, x_search, x_block, x_start
+        Py_ssize_t x_pos, x_search, x_block, x_start, x_value
         bint skip_lf, bare
         object name
         list data
@@ -325,8 +325,7 @@ cdef class SSEParser:
         cdef const char* behind
         cdef bytes line
         if self.win_pos < self.win_len:
-            if self.x_pos > COMPACT:
-                self.compact()
+            self.compact()
             self.stash(self.win + self.win_pos, self.win_len - self.win_pos)
             self.win_pos = self.win_len
         while not self.overflowed:
@@ -367,11 +366,16 @@ cdef class SSEParser:
         return self.dispatch(True) if self.data is not None else None
 
     cdef int compact(self) except -1:
-        memcpy_down(self.carry, self.carry + self.x_pos, self.carry_len - self.x_pos)
-        self.carry_len -= self.x_pos
-        self.carry_at += self.x_pos
-        self.x_search = max(0, self.x_search - self.x_pos)
-        self.x_pos = 0
+        """Forget what was parsed; the block in hand stays whole."""
+        cdef Py_ssize_t done = self.x_pos if self.x_block < 0 else self.x_block - self.carry_at
+        if done <= COMPACT:
+            return 0
+        memcpy_down(self.carry, self.carry + done, self.carry_len - done)
+        self.carry_len -= done
+        self.carry_at += done
+        self.x_pos -= done
+        self.x_search = max(0, self.x_search - done)
+        self.x_value -= done
         return 0
 
     cdef Py_ssize_t line_end(self, Py_ssize_t start) noexcept:
@@ -414,6 +418,7 @@ cdef class SSEParser:
             value = line[6:] if line[5:6] == b" " else line[5:]
             if self.data is None:
                 self.data = [value]
+                self.x_value = at + len(line) - len(value)
             else:
                 self.data.append(value)
             if self.x_start < 0:
@@ -442,10 +447,10 @@ cdef class SSEParser:
             return (name, payload, start, cut) if payload.strip() else None
         payload = data[0]
         if self.hot is not None and not bare and not cut:
-            p = payload
+            p = self.carry + self.x_value
             if self.skip_lf:  # the template runs through the whole blank line; with half of it there is nothing to learn
                 behind = behind + 1 if behind < self.carry_len and self.carry[behind] == c'\n' else begin
-            if self.hot.scan_copy(self.carry + begin, behind - begin, p, len(payload)):
+            if self.hot.scan_at(self.carry + begin, behind - begin, p, p + len(payload)):
                 self.events += 1
                 self.appended += 1
                 return None

@@ -170,6 +170,7 @@ class Accumulator(Cases):
         block = self.found
         assert block is not None
         if isinstance(block, Call):
+            self._turn_away()
             placed = block.index is not None
             self.calls.supplement(block, ev)
             if block.index is not None and not placed:
@@ -361,9 +362,13 @@ class Accumulator(Cases):
             self._take_slot(block, block.index)
         elif block.kind != TOOL:
             self._loose = block
-        if self._touched is not block:
-            self.tell()
+        self._turn_away()
         self.pending = block
+
+    def _turn_away(self) -> None:
+        """The next delta may be for another block than the last: let it say so (`touch`)."""
+        self.tell()
+        self._touched = None
 
     def _take_slot(self, block: Block, index: int) -> None:
         slot = self._slots.get(index)

@@ -100,7 +100,8 @@ class Reader:
 
         What the compiled engine asks before it appends by itself.
         """
-        if event == T.TEXT_DELTA and (self.dialect is None or not self.dialect.direct):
+        dialect = self.dialect
+        if dialect is None or dialect.holds or (event == T.TEXT_DELTA and not dialect.direct):
             return None
         return self._acc.owner(event, index)
 

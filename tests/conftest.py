@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, settings
 from fsm import _backend
 from fsm.sse import SSEParser
 
-#: every engine that `Reconstructor(engine=...)` knows; the first needs no extension
+#: the engines on which every test of behaviour runs; the first needs no extension
 ENGINES = ("python", "compiled")
+#: every engine that `Reconstructor(engine=...)` knows, the reference first: what the tests of the fast path compare
+TIERS = ("python", "slow", "scan", "compiled")
 
 
 def flag(name: str) -> bool:
@@ -38,6 +40,13 @@ def engine(request: pytest.FixtureRequest) -> str:
     """The name of an engine, for `Reconstructor(engine=...)`."""
     require(request.param)
     return request.param
+
+
+@pytest.fixture(scope="session")
+def tiers() -> tuple[str, ...]:
+    """All four engines, for tests that compare them; skipped without the extension."""
+    require("compiled")
+    return TIERS
 
 
 @pytest.fixture(scope="session", params=[name for name in TESTED if name in ("python", "compiled")])

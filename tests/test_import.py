@@ -35,7 +35,8 @@ def test_a_stream_without_tools_takes_nothing_heavy():
 def test_the_public_surface():
     """Adding here is a decision; taking away is a break."""
     assert sorted(fsm.__all__) == [
-        "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
+        "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event",
+        "FieldReady", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
         "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
         "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
         "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]

@@ -27,8 +27,10 @@ class Dialect:
     """
 
     name: ClassVar[str]
-    #: whether a bare delta of the wire is a bare delta of the alphabet now, so that the compiled engine may take it
+    #: whether content of the wire is a text delta of the alphabet now, so that the compiled engine may take it
     direct: Any = True
+    #: whether content is held back that any other event would let go first
+    holds: Any = False
 
     __slots__: tuple[str, ...] = ("choice", "delta", "emit")
 

@@ -56,6 +56,10 @@ class OpenAIChat(Dialect):
         self.emit(NormalizedEvent(T.MESSAGE_STOP))
         return True
 
+    @property
+    def holds(self) -> bool:
+        return self._tags.holds
+
     def flush(self) -> None:
         for thinking, piece in self._tags.flush():
             self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
@@ -89,6 +93,7 @@ class OpenAIChat(Dialect):
             self._delta(delta, raw, "choices", at, "delta")
         else:
             if words(choice.get("text")):  # legacy completions
+                self._unknown = set()
                 self._content(choice["text"])
             if isinstance(choice.get("message"), dict):
                 self._snapshot(choice["message"], raw, "choices", at, "message")

@@ -28,6 +28,11 @@ class ThinkTags:
         """Whether the rest of the content is plain."""
         return self._stage == _OFF
 
+    @property
+    def holds(self) -> bool:
+        """Whether something is held back."""
+        return bool(self._held)
+
     def feed(self, text: str) -> Iterator[tuple[bool, str]]:
         """Take content; yields the pieces whose kind is certain."""
         text = self._held + text

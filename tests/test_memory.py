@@ -1,0 +1,276 @@
+"""What a stream costs in memory, and that nothing of it stays.
+
+The figures asserted are limits with a margin over what is true (`python tests/test_memory.py` prints that). The goals are
+those of issue 3: idle at most 512 B beyond the Python object, active with three blocks at most 6 KB, peak at most 2.5
+times the message's bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import subprocess
+import sys
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import fsm
+from benchmarks import data
+from fsm.message import StreamState
+from helpers import ROOT, a_text, a_tool, anthropic, chat
+
+N = 200
+ACTIVE = anthropic(*a_text(0, "hello ", "world"), *a_text(1, "more ", stop=False), *a_tool(2, "t1", "f", '{"a"', ": 1", stop=False), end=False)
+
+
+@contextmanager
+def traced() -> Iterator[Callable[[], tuple[int, int]]]:
+    """Bytes allocated and peak since the beginning, Python's and (through PyMem) the extension's."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        base = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+
+        def used() -> tuple[int, int]:
+            now, peak = tracemalloc.get_traced_memory()
+            return now - base, peak - base
+
+        yield used
+    finally:
+        tracemalloc.stop()
+
+
+def bytes_each(engine: str, *chunks: bytes, **options: Any) -> float:
+    """Bytes per reconstructor that has got these chunks."""
+    def one() -> fsm.Reconstructor:
+        r = fsm.Reconstructor(engine=engine, **options)
+        for chunk in chunks:
+            r.feed(chunk)
+        return r
+
+    one()
+    with traced() as used:
+        kept = [one() for _ in range(N)]
+        each = used()[0] / N
+    assert len(kept) == N
+    return each
+
+
+def peak_of(engine: str, body: bytes, size: int = 4096) -> tuple[int, fsm.Outcome]:
+    """The peak while the body comes in pieces that nobody keeps, and the outcome."""
+    view = memoryview(body)
+    with traced() as used:
+        r = fsm.Reconstructor(engine=engine, limits=fsm.Limits(content_bytes=1 << 28, event_bytes=1 << 28), deltas="none")
+        for i in range(0, len(body), size):
+            r.feed(bytes(view[i:i + size]))
+        outcome = r.end()
+        return used()[1], outcome
+
+
+@functools.cache
+def large(dialect: str, tool_share: float = 0.0) -> bytes:
+    return data.make(dialect, 20_000, tool_share=tool_share).body
+
+
+# ---------------------------------------------------------------- sizes
+
+def test_an_idle_reconstructor(tiers: tuple[str, ...]):
+    assert bytes_each("compiled") <= 6000
+
+
+def test_an_active_reconstructor(tiers: tuple[str, ...]):
+    """Three blocks, two of them open."""
+    assert bytes_each("compiled", ACTIVE) <= 16_000
+
+
+def test_a_closed_block_gives_its_buffer_back(engine: str):
+    body = anthropic(*a_text(0, *["x" * 100] * 1000), *a_text(1, "y", stop=False), end=False)
+    assert bytes_each(engine, body, deltas="none") <= 100_000 * 1.3 + 20_000
+
+
+def times(peak: int, outcome: fsm.Outcome) -> float:
+    """The peak in sizes of the message."""
+    content = len(json.dumps(outcome.message.content, ensure_ascii=False).encode())
+    assert content > 200_000
+    return peak / content
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
+def test_the_peak_of_a_large_message(engine: str, dialect: str):  # R-97
+    """Buffers grow by half, are decoded once and given back: never three copies of the content at a time."""
+    assert times(*peak_of(engine, large(dialect))) <= 2.5
+
+
+def test_the_peak_of_large_arguments(engine: str):
+    """Arguments are decoded by orjson, which takes twelve times their bytes while it does: a quarter of this message is one call."""
+    assert times(*peak_of(engine, large("anthropic", 0.25))) <= 6
+
+
+def test_the_peak_does_not_depend_on_the_split(tiers: tuple[str, ...]):
+    """One event of a megabyte in small chunks: what is carried, what was decoded, and the block."""
+    body = anthropic(*a_text(0, "x" * (1 << 20)))
+    peak, outcome = peak_of("compiled", body, 64)
+    assert outcome.completed
+    assert peak <= 6 * (1 << 20), f"{peak / (1 << 20):.2f} times the message"
+
+
+def test_a_long_stream_of_nothing_costs_nothing(engine: str):
+    """Keepalives, comments, and a body of carriage returns: parsed bytes are not kept."""
+    for noise in (b": keepalive\n\n", b"event: ping\ndata: {\"type\": \"ping\"}\n\n", b": keepalive\r\n\r\n"):
+        r = fsm.Reconstructor("anthropic", engine=engine)
+        r.feed(anthropic(end=False))
+        r.feed(noise * 100)
+        with traced() as used:
+            for _ in range(50):
+                r.feed(noise * 100)
+            assert used()[0] <= 150_000, noise
+
+
+# ---------------------------------------------------------------- nothing stays
+
+WHOLE = data.make("anthropic", 60).body
+CHAT = data.make("openai-chat", 60).body
+
+
+def completed(r: fsm.Reconstructor) -> None:
+    r.feed(WHOLE)
+    assert r.end().completed
+
+
+def completed_chat(r: fsm.Reconstructor) -> None:
+    for i in range(0, len(CHAT), 500):
+        r.feed(CHAT[i:i + 500])
+    assert r.end().completed
+
+
+def errored(r: fsm.Reconstructor) -> None:
+    r.feed(WHOLE[:3000] + b'\n\nevent: error\ndata: {"type": "error", "error": {"type": "x"}}\n\n')
+    assert r.end().state is StreamState.ERRORED
+
+
+def truncated(r: fsm.Reconstructor) -> None:
+    r.feed(WHOLE[:3001])
+    assert r.end().state is StreamState.ERRORED
+
+
+def cancelled(r: fsm.Reconstructor) -> None:
+    r.feed(WHOLE[:3001])
+    r.cancel()
+    r.feed(WHOLE[3001:])
+    r.end()
+
+
+def timed_out(r: fsm.Reconstructor) -> None:
+    r.tick(0.0)
+    r.feed(WHOLE[:3001])
+    r.tick(1e6)
+    r.end()
+
+
+def abandoned(r: fsm.Reconstructor) -> None:
+    r.feed(WHOLE[:3001])
+
+
+def abandoned_chat(r: fsm.Reconstructor) -> None:
+    r.feed(CHAT[:-300])
+    r.snapshot()
+
+
+def overflown(r: fsm.Reconstructor) -> None:
+    r.feed(anthropic(*a_text(0, *["x" * 999] * 1200)))
+    assert r.end().state is StreamState.CANCELLED
+
+
+ENDS = [completed, completed_chat, errored, truncated, cancelled, timed_out, abandoned, abandoned_chat]
+
+
+@pytest.mark.parametrize("deltas", ["chunk", "each", "none"])
+def test_two_thousand_streams_leave_nothing(engine: str, deltas: str):
+    """Every way to end, and none: neither objects nor bytes grow."""
+    def rounds(n: int) -> None:
+        for i in range(n):
+            ENDS[i % len(ENDS)](fsm.Reconstructor(engine=engine, deltas=deltas))
+
+    rounds(40)
+    gc.collect()
+    objects = len(gc.get_objects())
+    with traced() as used:
+        rounds(2000 if engine == "compiled" and deltas == "chunk" else 200)
+        gc.collect()
+        grown, _peak = used()
+    assert grown <= 20_000, f"{grown} bytes stayed"
+    assert len(gc.get_objects()) - objects <= 50
+
+
+GROWTH = """
+import resource, sys
+sys.path.insert(0, "tests")
+from test_memory import ENDS, overflown, fsm
+def rounds(n):
+    for i in range(n):
+        ENDS[i % len(ENDS)](fsm.Reconstructor(engine=sys.argv[1]))
+    for i in range(n // 40):
+        overflown(fsm.Reconstructor(engine=sys.argv[1]))
+rounds(400)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+rounds(2000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def test_the_process_does_not_grow(tiers: tuple[str, ...]):
+    """What tracemalloc would not see: the resident size of a process, in KiB."""
+    run = subprocess.run([sys.executable, "-c", GROWTH, "compiled"], cwd=ROOT, capture_output=True, text=True, check=True,
+                         env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "PATH": ""})
+    assert int(run.stdout) <= 4096
+
+
+class Watched(fsm.Reconstructor):
+    """A Reconstructor that can be watched: it has room for weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
+@pytest.mark.parametrize("ending", ENDS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("deltas", ["chunk", "each", "none"])
+def test_no_cycles(engine: str, ending: Callable[[fsm.Reconstructor], None], deltas: str):
+    """Without the garbage collector, dropping a reconstructor frees it and all that is behind it at once."""
+    gc.collect()
+    gc.disable()
+    try:
+        r = Watched(engine=engine, deltas=deltas)
+        ending(r)
+        gone = weakref.ref(r)
+        del r
+        assert gone() is None, "the reconstructor refers to itself"
+        assert gc.collect() == 0, "something behind it refers to itself"
+    finally:
+        gc.enable()
+
+
+def test_an_outcome_keeps_no_stream_alive(engine: str):
+    r = Watched(engine=engine)
+    r.feed(WHOLE)
+    outcome = r.end()
+    gone = weakref.ref(r)
+    del r
+    assert gone() is None
+    assert outcome.message.content
+
+
+if __name__ == "__main__":
+    for name in ("python", "compiled"):
+        shell = sys.getsizeof(fsm.Reconstructor(engine=name))
+        known = bytes_each(name, chat({"content": "a"}, finish=None, done=False))
+        print(f"{name}: idle {bytes_each(name):.0f} B (of it the object {shell} B), with a dialect {known:.0f} B, "
+              f"active with three blocks {bytes_each(name, ACTIVE):.0f} B, deltas='none' {bytes_each(name, ACTIVE, deltas='none'):.0f} B")
+        for wire in ("anthropic", "openai-chat"):
+            peaks = [times(*peak_of(name, large(wire, share))) for share in (0.0, 0.25)]
+            print(f"    {wire}: peak {peaks[0]:.2f} times the message, {peaks[1]:.2f} with a quarter of arguments")

@@ -1,0 +1,112 @@
+"""Four engines, one behaviour: the same outcome and the same events per feed, whatever tier takes a delta.
+
+`python` is the reference: it is the code that `slow` runs behind compiled framing, and what `scan` and `compiled`
+(see tests/test_template.py for their conditions) must not be told from.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+import fsm
+from benchmarks import data
+from helpers import CORPUS, cut_at, deliveries
+from tiers import disagreement, observe
+
+CASES = sorted(p.stem for p in CORPUS.glob("*.json"))
+STREAMS = [(dialect, flavour) for dialect in ("anthropic", "openai-chat") for flavour in ("ascii", "cjk", "escapes")]
+MODES = ("chunk", "each", "none")
+
+
+def load(name: str) -> tuple[bytes, dict[str, Any]]:
+    return (CORPUS / f"{name}.sse").read_bytes(), json.loads((CORPUS / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_dirty_stream_at_every_delivery(tiers: tuple[str, ...], name: str):  # R-20 R-52
+    body, case = load(name)
+    for i, (how, chunks) in enumerate(deliveries(body, name, case.get("cuts"))):
+        if how == "bytes" and len(body) > 1500:
+            continue
+        for deltas in ("chunk", "each") if how in ("whole", "events") else (MODES[i % 3],):
+            assert disagreement(chunks, case["dialect"], tiers, tools=case.get("tools"), deltas=deltas, look=True) is None, f"fed {how}, deltas={deltas!r}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_dirty_stream_cut_off(tiers: tuple[str, ...], name: str):  # R-32 R-52
+    """Partial state, offsets and anomalies of a stream that breaks anywhere."""
+    body, case = load(name)
+    rng = random.Random(name)
+    for n in sorted({rng.randrange(len(body)) for _ in range(12)}):
+        chunks = cut_at(body[:n], [rng.randrange(n + 1)]) if n else [b""]
+        assert disagreement(chunks, case["dialect"], tiers, tools=case.get("tools"), deltas=MODES[n % 3]) is None, f"cut off at byte {n}"
+
+
+@pytest.mark.parametrize("name", CASES[::3])
+def test_every_dirty_stream_with_other_line_ends(tiers: tuple[str, ...], name: str):
+    body, case = load(name)
+    for ends in (b"\r\n", b"\r"):
+        other = body.replace(b"\r\n", b"\n").replace(b"\n", ends)
+        for chunks in ([other], cut_at(other, list(range(0, len(other), 101)))):
+            assert disagreement(chunks, case["dialect"], tiers, tools=case.get("tools")) is None, f"lines end with {ends!r}, {len(chunks)} chunks"
+
+
+@pytest.mark.parametrize("deltas", MODES)
+@pytest.mark.parametrize(("dialect", "flavour"), STREAMS)
+def test_generated_streams(tiers: tuple[str, ...], dialect: str, flavour: str, deltas: str):
+    stream = data.make(dialect, 200, flavour)
+    for size in (None, 4096, 61, len(stream.body)):
+        assert disagreement(stream.chunks(size), stream.dialect, tiers, deltas=deltas, look=True) is None, f"in pieces of {size}"
+    got = observe("compiled", stream.chunks(4096), stream.dialect, deltas=deltas)
+    assert got["outcome"]["message"]["content"] == stream.content, "and it is the content that was put in"
+
+
+@pytest.mark.parametrize(("dialect", "flavour"), STREAMS)
+def test_generated_streams_cut_off(tiers: tuple[str, ...], dialect: str, flavour: str):
+    stream = data.make(dialect, 40, flavour)
+    rng = random.Random(f"{dialect}{flavour}")
+    for n in sorted(rng.randrange(len(stream.body)) for _ in range(40)):
+        chunks = cut_at(stream.body[:n], list(range(0, n, 1024)))
+        assert disagreement(chunks, "auto", tiers, deltas=MODES[n % 3]) is None, f"cut off at byte {n}"
+
+
+@pytest.mark.parametrize("cut", ["end", "cancel", "tick", "push"])
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
+def test_interruptions_between_feeds(tiers: tuple[str, ...], dialect: str, cut: str):
+    """Whatever is done by hand between two feeds is seen by the next delta, on whatever tier."""
+    stream = data.make(dialect, 40, "escapes")
+    seen = []
+    for engine in tiers:
+        r = fsm.Reconstructor(dialect, engine=engine, deltas="each")
+        told = []
+        for i, chunk in enumerate(stream.chunks(None)):
+            told.append(r.feed(chunk))
+            if i == 15:
+                if cut == "cancel":
+                    told.append(r.cancel("no"))
+                elif cut == "tick":
+                    r.tick(0.0)
+                    told.append(r.tick(1e6))
+                elif cut == "push":
+                    told.append(r.push({"type": "thinking_delta", "text": "by hand"}))
+                    told.append(r.push({"type": "tool_use_start", "index": 1, "id": "x", "name": "by_hand"}))
+                else:
+                    break
+        outcome = r.end().to_dict() | {"metrics": None}
+        seen.append((str(told), outcome, str(r.drain())))
+    for engine, other in zip(tiers[1:], seen[1:], strict=True):
+        assert other == seen[0], f"{engine} differs"
+
+
+def test_the_fast_path_takes_the_deltas(tiers: tuple[str, ...]):
+    """Else everything above would compare Python with Python."""
+    stream = data.make("anthropic", 200)
+    for engine in tiers:
+        r = fsm.Reconstructor(engine=engine)
+        r.feed(stream.body)
+        assert r.end().completed
+        assert (r._framing.appended >= 190) == (engine in ("scan", "compiled")), f"{engine}: {r._framing.appended}"
