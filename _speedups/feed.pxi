@@ -34,11 +34,22 @@ cdef class Feeder:
         cdef SSEParser framing = self.framing
         cdef object frame
         cdef bint slow = False
+        cdef Py_ssize_t size, taken = 0
         if framing is None or type(data) is not bytes:
             return self._feed(data)
+        size = len(<bytes>data)
         self._chunks += 1
-        self._bytes += len(<bytes>data)
+        self._bytes += size
+        if framing.carry_len == 0 and not framing.exact and not framing.overflowed:  # at an event boundary
+            taken = framing.hits(<const char*><bytes>data, <const char*><bytes>data + size)
+            if taken == size:
+                framing.win_at += size
+                framing.hot.settle()
+                return self.told(framing.hot)
         framing.begin(data)
+        framing.win_pos += taken
+        if framing.exact and framing.carry_len == 0:
+            framing.carry_at = framing.win_at + taken
         while True:
             frame = framing.advance()
             if frame is None:
@@ -48,14 +59,16 @@ cdef class Feeder:
             slow = True
             self.take(frame, framing.events)
         framing.finish()
-        if len(self.out) or (slow and framing.hot.live):
-            return self._told()
-        if not framing.hot.live:
-            return []
-        framing.hot.tell()
-        return self.take_out()
+        return self._told() if slow and framing.hot.live else self.told(framing.hot)
 
-    cdef list take_out(self):
-        cdef list out = self.out[:]
-        self.out.clear()
-        return out
+    cdef object told(self, Shortcut hot):
+        """The events of a feed; where nothing went the slow way, there is one block at most to tell of."""
+        if len(self.out):
+            return self._told()
+        if hot.live and not hot.each:
+            hot.tell()
+            if len(self.out):
+                events = self.out[:]
+                self.out.clear()
+                return events
+        return []

@@ -209,16 +209,9 @@ cdef class SSEParser:
                     self.carry_len = 0
             else:
                 if self.hot is not None:
-                    n = self.appended
-                    while True:
-                        behind = self.hot.match_at(p, self.at_most(p, end))
-                        if behind is NULL:
-                            break
-                        p = behind
-                        self.appended += 1
-                    if self.appended != n:
-                        self.events += self.appended - n
-                        self.win_pos = p - self.win
+                    n = self.hits(p, end)
+                    if n:
+                        self.win_pos += n
                         continue
                 n = find_blank(p, end)
                 if n < 0:
@@ -233,6 +226,18 @@ cdef class SSEParser:
             if frame is not None:
                 return frame
         return None
+
+    cdef Py_ssize_t hits(self, const char* p, const char* end) except -1:
+        """How many bytes of [p, end), which begins at an event boundary, are events that the template took."""
+        cdef const char* start = p
+        cdef const char* behind
+        while True:
+            behind = self.hot.match_at(p, self.at_most(p, end))
+            if behind is NULL:
+                return p - start
+            p = behind
+            self.appended += 1
+            self.events += 1
 
     cdef object too_long(self):
         """The event in the carry has no end yet and is over the limit."""

@@ -259,3 +259,11 @@ def test_a_mismatch_behind_the_text_at_the_end_of_input():
         for cut in range(1, 60):
             agree(body[:-cut])
             agree(body[:-cut], body[-cut:])
+
+
+@pytest.mark.parametrize("tail", [b"", delta("x").replace(b"\n", b"\r\n"), delta("x").replace(b"\n", b"\r"), delta("x")[:40], b": c\r\n", b"\r\n", b"\n\r"])
+def test_what_follows_hits_in_one_chunk(tail: bytes):
+    """Hits at the beginning of a chunk are taken before its window is opened; whatever follows them is parsed from there."""
+    chunks = [START + opened(0) + delta("a") + delta("b") + delta("c"), delta("d") + delta("e") + tail, delta("f") + END]
+    agree(*chunks)
+    agree(*chunks[:2], delta("f").replace(b"\n", b"\r\n") + END)

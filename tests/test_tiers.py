@@ -65,6 +65,16 @@ def test_generated_streams(tiers: tuple[str, ...], dialect: str, flavour: str, d
     assert got["outcome"]["message"]["content"] == stream.content, "and it is the content that was put in"
 
 
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
+def test_a_long_stream_with_other_line_ends(tiers: tuple[str, ...], dialect: str):
+    """Longer than what the exact way keeps before it moves the rest, also in the middle of an event."""
+    body = data.make(dialect, 1500, "escapes").body.replace(b"\n", b"\r\n")
+    assert len(body) > 200_000
+    for size in (777, 4096, 70_000, len(body)):
+        chunks = [body[i:i + size] for i in range(0, len(body), size)]
+        assert disagreement(chunks, dialect, tiers, deltas="chunk") is None, f"in pieces of {size}"
+
+
 @pytest.mark.parametrize(("dialect", "flavour"), STREAMS)
 def test_generated_streams_cut_off(tiers: tuple[str, ...], dialect: str, flavour: str):
     stream = data.make(dialect, 40, flavour)
