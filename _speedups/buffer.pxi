@@ -112,7 +112,7 @@ cdef class Buffer:
         """Everything so far."""
         return self.decode(0, self.size)
 
-    def unseen(self, bint final=False):
+    cpdef str unseen(self, bint final=False):
         """What was added since the last call; unless `final`, half of a pair waits for its partner."""
         cdef Py_ssize_t end = self.size
         cdef Py_ssize_t start = self.shown

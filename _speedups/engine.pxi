@@ -192,6 +192,7 @@ cdef class Shortcut:
         """Tell the caller what was added to the block that was written to last."""
         cdef Route* route
         cdef Buffer buffer
+        cdef str text
         route = self.route
         if route is NULL or not route.announced:
             return 0
@@ -199,6 +200,6 @@ cdef class Shortcut:
         text = buffer.unseen()
         if text:
             self.out.append(delta_event(route.event, route.number, text))
-            if route.event == FSM_EVENT_TOOL_INPUT_DELTA and len(buffer.follow().spans):
+            if route.event == FSM_EVENT_TOOL_INPUT_DELTA and buffer.follow().spans:
                 self.fields(self.blocks[route - self.routes])
         return 0

@@ -46,7 +46,8 @@ MUTATIONS = (
         "cdef int i, start, size = <int>whole\n", "cdef int i, start, size = <int>whole - 1\n"),
     one("boundary-data", "1: holes lie in the payload that was scanned, not in an earlier copy of it", "sse.pxi",
         "            p = self.carry + self.x_value\n",
-        "            p = <const char*>memchr(self.carry + begin, c'{', self.x_value - begin)\n            if p is NULL:\n                p = self.carry + self.x_value\n"),
+        "            p = <const char*>memchr(self.carry + begin, c'{', self.x_value - begin)\n"
+        "            if p is NULL:\n                p = self.carry + self.x_value\n"),
     # 2: holes at values only
     Mutation("hole-kind", "2: a discriminator is no hole", (
         ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and not t.varies >> i & 1:", "if False:"),
