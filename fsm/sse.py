@@ -193,6 +193,8 @@ class SSEParser:
         self._search = 0
         if buf.startswith((b"{", b"[")):
             yield from self._go_exact()
+        elif len(buf) > most + _TERMINATOR:
+            yield from self._short(0)  # the rest is over the limit already
 
     def _go_exact(self) -> Iterator[Frame]:
         """Go on line by line from the beginning of the buffer, which is an event boundary."""

@@ -219,3 +219,11 @@ def test_line_soups_under_a_cap(parser: Parser, body: bytes, cuts: list[int], ca
 def test_both_implementations_are_what_the_engines_use():
     assert _backend.PYTHON.framing is SSEParser
     assert _backend.COMPILED is None or _backend.COMPILED.framing is not SSEParser
+
+
+def test_a_rest_over_the_limit_is_told_at_once(parser: Parser):
+    """Behind complete events of the same chunk as well as alone."""
+    p = parser(20)
+    assert [f[1] for f in p.receive(b"data: 1\n\ndata: " + b"x" * 40)] == [b"1", OVERFLOW]
+    p = parser(20)
+    assert [f[1] for f in p.receive(b"data: " + b"x" * 40)] == [OVERFLOW]
