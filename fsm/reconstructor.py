@@ -93,18 +93,19 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         self._count(len(data))
         self._activity = True
-        if self._reader.curious or not self._reader.sniffed:
-            data = self._reader.look(bytes(data))
+        reader = self._reader
+        if reader.curious:
+            data = reader.look(bytes(data))
         if self._unbound:
             self._bind()
-        framing, take = self._framing, self._reader.take
+        framing, take = self._framing, reader.take
         for frame in framing.receive(data):
             take(frame, framing.events)
             if self._unbound:
                 self._bind()
-        if self._armable and not self._unbound and not self._reader.curious:
-            self._arm(self._framing, self._reader.take, self._acc.out)  # nothing unusual is to be expected any more
-        return self._told()
+        if self._armable and not self._unbound and not reader.curious:
+            self._arm(self._framing, reader.take, self._acc.out)  # nothing unusual is to be expected any more
+        return self._acc.flush() if self._clock is None else self._told()
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
         """Take one normalized event from a wire layer of your own, as an object or in its canonical JSON form.
