@@ -639,3 +639,77 @@ DIALECTS: Final[dict[str, dict[str, Any]]] = {'anthropic': {'name': 'anthropic',
                          'cache_read_input_tokens': ['cache_read_input_tokens', 'cache_read_tokens'],
                          'cache_creation_input_tokens': ['cache_creation_input_tokens', 'cache_creation_tokens'],
                          'reasoning_tokens': ['reasoning_tokens']}}}
+
+# the state diagram, drawn by transitions; also in spec/STREAM.md
+MERMAID: Final = """---
+deltafsm
+---
+stateDiagram-v2
+  direction LR
+  classDef s_default fill:white,color:black
+  classDef s_inactive fill:white,color:black
+  classDef s_parallel color:black,fill:white
+  classDef s_active color:red,fill:darksalmon
+  classDef s_previous color:blue,fill:azure
+
+  state "INITIALIZING" as INITIALIZING
+  Class INITIALIZING s_active
+  state "STREAMING" as STREAMING
+  Class STREAMING s_default
+  state STREAMING {
+    state "idle" as STREAMING.idle
+    state "text" as STREAMING.text
+    state "thinking" as STREAMING.thinking
+    state "tool" as STREAMING.tool
+    state "opaque" as STREAMING.opaque
+    state "stated" as STREAMING.stated
+  }
+  state "COMPLETED" as COMPLETED
+  Class COMPLETED s_default
+  state "CANCELLED" as CANCELLED
+  Class CANCELLED s_default
+  state "ERRORED" as ERRORED
+  Class ERRORED s_default
+  state "TIMED_OUT" as TIMED_OUT
+  Class TIMED_OUT s_default
+
+  INITIALIZING --> STREAMING.idle: message_start, snapshot, stop_reason, usage
+  INITIALIZING --> STREAMING.text: block_start, text_delta
+  INITIALIZING --> STREAMING.thinking: block_start, signature_delta, thinking_delta
+  INITIALIZING --> STREAMING.tool: tool_input_delta, tool_use_start
+  INITIALIZING --> STREAMING.opaque: block_start, opaque_block
+  INITIALIZING --> STREAMING.stated: stop_reason
+  INITIALIZING --> COMPLETED: message_stop
+  INITIALIZING --> CANCELLED: cancel, overflow
+  INITIALIZING --> ERRORED: eof, error, message_stop
+  INITIALIZING --> TIMED_OUT: timeout
+  STREAMING.idle --> STREAMING.text: block_start, text_delta
+  STREAMING.idle --> STREAMING.thinking: block_start, signature_delta, thinking_delta
+  STREAMING.idle --> STREAMING.tool: tool_input_delta, tool_use_start
+  STREAMING.idle --> STREAMING.stated: stop_reason
+  STREAMING.idle --> STREAMING.opaque: block_start, opaque_block, tool_input_delta
+  STREAMING.thinking --> STREAMING.text: block_start, text_delta
+  STREAMING.thinking --> STREAMING.tool: tool_input_delta, tool_use_start
+  STREAMING.thinking --> STREAMING.stated: stop_reason
+  STREAMING.thinking --> STREAMING.opaque: block_start, opaque_block, tool_input_delta
+  STREAMING.thinking --> STREAMING.idle: block_stop, tool_use_stop
+  STREAMING.tool --> STREAMING.text: block_start, text_delta
+  STREAMING.tool --> STREAMING.thinking: block_start, signature_delta, thinking_delta
+  STREAMING.tool --> STREAMING.stated: stop_reason
+  STREAMING.tool --> STREAMING.opaque: block_start, opaque_block, tool_input_delta
+  STREAMING.tool --> STREAMING.idle: block_stop, tool_use_stop
+  STREAMING.opaque --> STREAMING.text: block_start, text_delta
+  STREAMING.opaque --> STREAMING.thinking: block_start, signature_delta, thinking_delta
+  STREAMING.opaque --> STREAMING.tool: tool_input_delta, tool_use_start
+  STREAMING.opaque --> STREAMING.stated: stop_reason
+  STREAMING.opaque --> STREAMING.idle: block_stop, tool_use_stop
+  STREAMING.text --> STREAMING.thinking: block_start, signature_delta, thinking_delta
+  STREAMING.text --> STREAMING.tool: tool_input_delta, tool_use_start
+  STREAMING.text --> STREAMING.stated: stop_reason
+  STREAMING.text --> STREAMING.opaque: block_start, opaque_block, tool_input_delta
+  STREAMING.text --> STREAMING.idle: block_stop, tool_use_stop
+  STREAMING --> CANCELLED: cancel, overflow
+  STREAMING --> TIMED_OUT: timeout
+  STREAMING --> COMPLETED: eof, message_stop
+  STREAMING --> ERRORED: eof, error, message_start, message_stop
+  [*] --> INITIALIZING"""

@@ -25,7 +25,7 @@ from fsm.message import StreamState
 if TYPE_CHECKING:
     pass
 
-_REASONS_KEPT = 32  # different stop reasons of one message
+_REASONS_KEPT = 32  # different unknown stop reasons of one message
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
@@ -301,8 +301,8 @@ class Accumulator(Cases):
 
     def set_reason(self, ev: NormalizedEvent) -> None:
         last = next(reversed(self.reasons), ev.reason)
-        if not ev.reason or len(self.reasons) >= _REASONS_KEPT:
-            return
+        if not ev.reason or (len(self.reasons) >= _REASONS_KEPT and ev.reason not in self.dialect["stop_reasons"]):
+            return  # a known word always counts: it may drop calls
         if ev.reason != last:
             self.note("reason_changed", f"{ev.reason!r} after {last!r}")
         self.reasons.pop(ev.reason, None)

@@ -27,7 +27,7 @@ Note = Callable[[str, str], None]
 class Calls:
     """The calls of one message."""
 
-    __slots__ = ("_by_id", "_depth", "_meter", "_note", "_registry", "_slots", "all", "closed_at", "current", "found")
+    __slots__ = ("_by_id", "_depth", "_meter", "_note", "_registry", "_slots", "all", "current", "found")
 
     def __init__(self, registry: ToolRegistry | None, max_depth: int, meter: Meter, note: Note) -> None:
         self._registry = registry

@@ -10,8 +10,6 @@ from typing import Any
 
 from fsm.errors import SchemaError, UsageError
 
-Tools = "ToolRegistry | Mapping[str, Any] | Iterable[Mapping[str, Any]] | None"
-
 
 class Tool:
     """One registered tool. Raises SchemaError when `schema` is no JSON Schema."""

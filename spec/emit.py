@@ -93,6 +93,8 @@ def tables_py(spec: Spec) -> str:
         else:
             text = pprint.pformat(value, width=150, compact=True, sort_dicts=False)
         out += [f"{name}: Final[{type_}] = {text}", ""]
+    picture = mermaid(spec).replace("\\", "\\\\")
+    out += ["# the state diagram, drawn by transitions; also in spec/STREAM.md", f'MERMAID: Final = """{picture}"""', ""]
     return "\n".join(out)
 
 

@@ -299,3 +299,16 @@ def test_the_pieces_of_a_partial(engine: str):  # fine print 10, R-85
     partial = same_everywhere(engine, body, "anthropic")["partial"]
     assert partial["content"][1] == {"type": "tool_use", "id": "t", "name": "X", "input": {}, "invalid": "stream_incomplete", "raw_input": ""}
     assert partial["valid"] is False
+
+
+def test_a_cut_counts_however_many_reasons_came_before(engine: str):  # R-62
+    """The number of reasons that are remembered is bounded; a known word is never forgotten."""
+    r = fsm.Reconstructor("canonical", engine=engine)
+    r.push({"type": "tool_use_start", "id": "t", "name": "Read"})
+    r.push({"type": "tool_input_delta", "fragment": '{"a":1}'})
+    for i in range(100):
+        r.push({"type": "stop_reason", "reason": f"word {i}"})
+    r.push({"type": "stop_reason", "reason": "length"})
+    r.push({"type": "message_stop"})
+    message = r.end().message
+    assert (message.tool_calls, len(message.dropped_calls), message.stop_reason) == ([], 1, "max_tokens")
