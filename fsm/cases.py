@@ -27,37 +27,9 @@ if TYPE_CHECKING:
 class Cases:
     """The ledgers of one message: archived and open blocks, addresses, calls, usage, stated reasons (R-05)."""
 
-    __slots__ = (
-        "_closed",
-        "_each",
-        "_last_position",
-        "_last_thinking",
-        "_loose",
-        "_most",
-        "_new_buffer",
-        "_silent",
-        "_slots",
-        "_touched",
-        "anomalies",
-        "blocks",
-        "calls",
-        "dialect",
-        "failure",
-        "found",
-        "id",
-        "limits",
-        "message",
-        "meter",
-        "model",
-        "note",
-        "out",
-        "partial",
-        "pending",
-        "reasons",
-        "snapshot", "snapshot_size",
-        "stepper",
-        "usage",
-    )
+    __slots__ = ("_closed", "_each", "_last_position", "_last_thinking", "_loose", "_most", "_new_buffer", "_silent", "_slots", "_touched",
+                 "anomalies", "blocks", "calls", "dialect", "failure", "found", "id", "limits", "message", "meter", "model", "note", "out",
+                 "partial", "pending", "reasons", "snapshot", "snapshot_size", "stepper", "usage")
 
     def __init__(self, stepper: Any, meter: Any, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits, deltas: str) -> None:
         self.stepper = stepper

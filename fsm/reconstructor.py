@@ -46,7 +46,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_activity", "_armable", "_clock", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_now", "_outcome",
+    __slots__ = ("_acc", "_armable", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_outcome",
                  "_parts", "_reader", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
@@ -70,8 +70,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         self._armable = self._unbound and clock is None
         self._outcome: Outcome | None = None
         self._clock = clock
-        self._now = self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
-        self._activity = False  # bytes came since the last reading of a clock
+        self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
+        self._dated: tuple[int, int] | None = (0, 0)  # chunks and useful events at the last reading of a clock
         self._useful = 0
 
     def _bind(self) -> None:
@@ -92,7 +92,6 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         self._count(len(data))
-        self._activity = True
         reader = self._reader
         if reader.curious:
             data = reader.look(bytes(data))
@@ -122,7 +121,6 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
         self._stand_here()
         self._reader.pushed()
-        self._activity = True
         self._acc.handle(event)
         return self._told()
 
@@ -209,10 +207,10 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         """A clock reading: date what happened since the last one."""
         if self._t0 is None:
             self._t0 = self._last_bytes = self._last_progress = now
-        self._now = now
-        if not self._activity:
+        seen = (self._chunks, self._reader.useful)
+        if seen == self._dated:
             return
-        self._activity = False
+        self._dated = seen
         metrics, acc = self._metrics, self._acc
         assert self._last_bytes is not None
         elapsed = (now - self._t0) * 1000
@@ -282,7 +280,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     def _finish(self) -> None:
         acc, metrics = self._acc, self.metrics
         if self._clock is not None:
-            self._activity = True
+            self._dated = None  # the end is an event too
             self._see(self._clock())
         if acc.failure is not None and metrics.cancellation_reason is None and acc.state in (StreamState.CANCELLED, StreamState.TIMED_OUT):
             metrics.cancellation_reason = acc.failure.type

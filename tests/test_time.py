@@ -228,3 +228,19 @@ def test_metrics_hold_no_content(engine: str):  # R-103
     r.push(text("SECRET"))
     r.push(STOP)
     assert "SECRET" not in str(r.end().metrics.to_dict())
+
+
+def test_bytes_count_as_activity_also_without_a_clock(engine: str):  # R-82
+    """Only `tick` knows the time here; a stream that is alive at every tick is not idle, whoever runs its feed loop."""
+    r = fsm.Reconstructor("openai-chat", engine=engine, timeouts=fsm.Timeouts(total=None, idle=30.0, progress=60.0))
+    chunk = b'data: {"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}\n\n'
+    now = 0.0
+    r.tick(now)
+    for _ in range(20):
+        r.feed(chunk)
+        now += 20.0
+        assert r.tick(now) == []
+    assert r.state == "STREAMING"
+    assert r.next_deadline() == now + 30.0
+    r.tick(now + 31.0)
+    assert r.state == "TIMED_OUT"
