@@ -42,14 +42,14 @@ class Accumulator(Cases):
         event = ev.type
         case = CASES[event]
         guard = 0 if case is None else case(self, ev)
-        actions, to, anomaly = _CELLS[self.stepper.state][event][guard]
-        for action in actions:
+        action, to, anomaly = _CELLS[self.stepper.state][event][guard]
+        if action is not None:
             action(self, ev)
         if anomaly is not None:
             self.note(anomaly, _describe(ev))
         if to >= 0:
             self.stepper.fire(event, guard)
-        if event == _TOOL_USE_START and ev.fragment and actions:
+        if event == _TOOL_USE_START and ev.fragment and action is not None:
             self.handle(NormalizedEvent(T.TOOL_INPUT_DELTA, ev.index, fragment=ev.fragment, id=ev.id))
         elif self.meter.used > self._most and self.stepper.state not in T.FINAL:
             self._overflow()
@@ -277,7 +277,7 @@ class Accumulator(Cases):
         assert block is not None
         if ev.index is not None:
             self._closed.add(ev.index)
-            for other in self._open_at(ev.index):
+            for other in self.open_at(ev.index):
                 if other is not block:
                     self._stop(other)
         was_pending = self.pending is block
@@ -349,7 +349,7 @@ class Accumulator(Cases):
             self._archive(self._loose)
         if explicit and block.index is not None:
             self._closed.discard(block.index)
-            for other in self._open_at(block.index):
+            for other in self.open_at(block.index):
                 if other.kind != block.kind:
                     self.note("missing_stop", f"index {block.index} was opened again; its {other.kind} block ends there")
                     self._stop(other)
@@ -386,8 +386,9 @@ class Accumulator(Cases):
 
     def _archive(self, block: Block) -> None:
         """Turn the buffer into a finished block, for good; calls have been judged before."""
-        self.tell()
-        self._show(block, final=True)
+        if not self._silent:
+            self.tell()
+            self._show(block, final=True)
         if self._touched is block:
             self._touched = None
         if self._loose is block:
@@ -424,11 +425,11 @@ class Accumulator(Cases):
 
     def tell(self) -> None:
         """Tell the caller what was added to the touched block since the last time."""
-        if self._touched is not None:
+        if self._touched is not None and not self._silent:
             self._show(self._touched)
 
     def _show(self, block: Block, final: bool = False) -> None:
-        if not self._silent and block.announced and block.kind != OPAQUE:
+        if block.announced and block.kind != OPAQUE:
             text = block.buffer.unseen(final)
             if text:
                 self.out.append(_DELTA_EVENTS[block.kind](block.number, text))
@@ -473,9 +474,10 @@ _TOOL_USE_START = T.TOOL_USE_START
 _USAGE_PATHS = {name: usage_rules.paths(table["usage"]) for name, table in T.DIALECTS.items()}
 
 
-def _cell(cell: tuple[tuple[str, ...], int, str | None]) -> tuple[tuple[Callable[[Accumulator, NormalizedEvent], None], ...], int, str | None]:
-    return tuple(getattr(Accumulator, name) for name in cell[0]), cell[1], cell[2]
+def _cell(actions: tuple[str, ...], to: int, anomaly: str | None) -> tuple[Callable[[Accumulator, NormalizedEvent], None] | None, int, str | None]:
+    assert len(actions) <= 1  # the spec could name several; none does
+    return (getattr(Accumulator, actions[0]) if actions else None), to, anomaly
 
 
-#: [state][event][guard] -> (actions, next state or -1, anomaly)
-_CELLS = [[[_cell(c) for c in row[first:first + max(1, len(T.GUARDS[event]))]] for event, first in enumerate(T.FIRST_COLUMN)] for row in T.CELLS]
+#: [state][event][guard] -> (action or None, next state or -1, anomaly or None)
+_CELLS = [[[_cell(*c) for c in row[first:first + max(1, len(T.GUARDS[event]))]] for event, first in enumerate(T.FIRST_COLUMN)] for row in T.CELLS]

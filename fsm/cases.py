@@ -6,7 +6,7 @@ block that an event turned out to be about, which the actions then take (`fsm/ac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
@@ -103,9 +103,12 @@ class Cases:
                 return block
         return None
 
-    def _open_at(self, index: int | None) -> list[Block]:
+    def open_at(self, index: int | None) -> Sequence[Block]:
         """The open blocks at a wire index, whatever their kind: one, but where an upstream mixes kinds on an index."""
-        return [b for b in self._slots.get(index, ()) if b.open] if index is not None else []
+        slot = self._slots.get(index, ()) if index is not None else ()
+        if len(slot) == 1:
+            return slot if slot[0].open else ()
+        return [b for b in slot if b.open] if slot else ()
 
     def _case_signature(self, ev: NormalizedEvent) -> int:
         if not ev.signature:
@@ -144,8 +147,9 @@ class Cases:
         return case
 
     def _case_stop(self, ev: NormalizedEvent) -> int:
+        found: Sequence[Block]
         if ev.index is not None:
-            found = self._open_at(ev.index)
+            found = self.open_at(ev.index)
         elif ev.type == T.TOOL_USE_STOP:
             call = self.calls.by_id(ev.id) if ev.id else self.calls.current
             found = [call] if call is not None and not call.stopped else []
@@ -165,7 +169,7 @@ class Cases:
         return T.BLOCK_START_TEXT if kind in (TEXT, REFUSAL) else T.BLOCK_START_THINKING if kind == THINKING else T.BLOCK_START_OPAQUE
 
     def _case_opaque(self, ev: NormalizedEvent) -> int:
-        found = self._open_at(ev.index)
+        found = self.open_at(ev.index)
         self.found = found[0] if found else None
         if found:
             return T.OPAQUE_BLOCK_OWNED if ev.block is not None else T.OPAQUE_BLOCK_STRANGE

@@ -34,40 +34,44 @@ _FIELDS = {i: frozenset(T.FIELDS[name]) for i, name in enumerate(T.EVENTS)}
 
 
 class NormalizedEvent:
-    """One word of the normalized alphabet: `type` is an id of `fsm._tables`, every other field may be missing.
+    """One word of the normalized alphabet: `type` is an id of `fsm._tables`, every other field may be missing (None).
 
-    Fields live in the instance's dictionary and default on the class, since most events set one or two of them and
-    one is made per delta.
+    index, id, name: the address of a block or call on the wire, and a call's tool.
+    text, fragment, signature: content. reason: a stop reason, or why a stream was cut.
+    usage: the vendor's usage object. code, message, kind: of an error; `kind` is also a block's type.
+    block: vendor fields. input: a full restatement of the input in a start event (JSON text).
+    extra: vendor fields of a call, kept beside id, name and input.
+    sibling: the event stands beside another of its kind in one wire delta (fine print 6).
+    content: a full restatement of the message, blocks in canonical form.
     """
 
-    index: int | None
-    text: str | None
-    id: str | None = None
-    name: str | None = None
-    fragment: str | None = None
-    signature: str | None = None
-    usage: dict[str, Any] | None = None
-    reason: str | None = None
-    code: str | None = None
-    message: str | None = None
-    model: str | None = None
-    kind: str | None = None
-    block: dict[str, Any] | None = None
-    #: a full restatement of the input in a start event (JSON text)
-    input: str | None = None
-    #: vendor fields of a call, kept beside id, name and input
-    extra: dict[str, Any] | None = None
-    #: the event stands beside another of its kind in one wire delta (fine print 6)
-    sibling: bool = False
-    #: a full restatement of the message: blocks in canonical form
-    content: list[dict[str, Any]] | None = None
+    __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "kind", "message", "model", "name", "reason",
+                 "sibling", "signature", "text", "type", "usage")
 
-    def __init__(self, type: int, index: int | None = None, text: str | None = None, **fields: Any) -> None:
+    def __init__(self, type: int, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
+                 fragment: str | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
+                 code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
+                 block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
+                 content: list[dict[str, Any]] | None = None) -> None:
+        # one is made per lifecycle event: plain slots, set one by one, are the fastest that there is
         self.type = type
         self.index = index
         self.text = text
-        if fields:
-            self.__dict__.update(fields)
+        self.id = id
+        self.name = name
+        self.fragment = fragment
+        self.signature = signature
+        self.usage = usage
+        self.reason = reason
+        self.code = code
+        self.message = message
+        self.model = model
+        self.kind = kind
+        self.block = block
+        self.input = input
+        self.extra = extra
+        self.sibling = sibling
+        self.content = content
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> NormalizedEvent:
@@ -89,18 +93,23 @@ class NormalizedEvent:
 
     def normalized(self) -> NormalizedEvent:
         """The event as the accumulator wants it: empty strings are absent (R-49), names can be written as UTF-8."""
-        fields = self.__dict__
-        for key in [k for k, v in fields.items() if isinstance(v, str)]:
-            if fields[key] == "":
-                fields[key] = None
-            elif key not in _CONTENT and not fields[key].isascii():
-                fields[key] = mend(fields[key])
+        for key in self.__slots__:
+            value = getattr(self, key)
+            if isinstance(value, str):
+                if not value:
+                    setattr(self, key, None)
+                elif key not in _CONTENT and not value.isascii():
+                    setattr(self, key, mend(value))
         return self
 
     def __repr__(self) -> str:
-        rest = ", ".join(f"{k}={v!r}" for k, v in self.__dict__.items() if k != "type" and v is not None)
+        given = [(key, getattr(self, key)) for key in _SHOWN]
+        rest = ", ".join(f"{key}={value!r}" for key, value in given if value is not None and value is not False)
         return f"{T.EVENTS[self.type]}({rest})"
 
+
+#: the fields in the order in which `repr` shows them
+_SHOWN = ("index", "text", *sorted(set(NormalizedEvent.__slots__) - {"type", "index", "text"}))
 
 _TYPES: dict[str, Any] = {
     "index": int, "text": str, "id": str, "name": str, "fragment": str, "signature": str, "usage": dict, "reason": str,

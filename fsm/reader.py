@@ -21,16 +21,18 @@ from fsm.events import NormalizedEvent
 from fsm.sse import OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
+_loads = orjson.loads
 HEAD = 200  # bytes of a body that is no event stream, shown in the error
 
 
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "sniffed", "useful")
+    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "sniffed", "useful")
 
     def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
         self._acc = acc
+        self._anomalies = acc.anomalies
         self._choice = choice
         self._skip_bad = skip_bad
         self._head = b""
@@ -130,11 +132,11 @@ class Reader:
     def take(self, frame: Frame, number: int) -> None:
         """Decode one wire event, the `number`th of the stream, and hand it on."""
         event, data, offset, cut = frame
-        acc = self._acc
-        acc.anomalies.offset = offset
-        acc.anomalies.event = number
+        anomalies = self._anomalies
+        anomalies.offset = offset
+        anomalies.event = number
         try:
-            payload = orjson.loads(data)
+            payload = _loads(data)
         except ValueError:
             payload = self._odd(event, data, cut)
         dialect = self.dialect
@@ -147,7 +149,7 @@ class Reader:
             else:
                 self.keepalives += 1
                 if told is None:
-                    acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+                    anomalies.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
 
     def _no_object(self, payload: Any, event: str | None, data: bytes) -> None:
         """A list stands for its objects; any other value says nothing."""

@@ -49,24 +49,27 @@ class Usage:
         return read / whole if whole else None
 
 
-#: (our field, the vendor's paths as keys): the first path that holds a count is taken
-Paths = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+#: (our field, its place in the vendor's object): a place is a key, or the keys of nested objects
+Paths = tuple[tuple[str, str | tuple[str, ...]], ...]
 
 
 def paths(table: dict[str, list[str]]) -> Paths:
-    """The `usage` table of a dialect (spec/dialects/*.yaml), its dotted paths split."""
-    return tuple((name, tuple(tuple(path.split(".")) for path in candidates)) for name, candidates in table.items())
+    """The `usage` table of a dialect (spec/dialects/*.yaml), flat: of the places of a field the first that counts is taken."""
+    return tuple((name, path if "." not in path else tuple(path.split("."))) for name, candidates in table.items() for path in candidates)
 
 
-def _count(data: dict[str, Any], path: tuple[str, ...]) -> int | None:
-    """The count at `path`; None for anything but a whole number that is not negative."""
+def _at(data: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """What stands at `path`, or None."""
     value: Any = data
     for key in path:
         if type(value) is not dict:
             return None
         value = value.get(key)
-    if type(value) is int:
-        return value if value >= 0 else None
+    return value
+
+
+def _whole(value: Any) -> int | None:
+    """A count that came in another form than a plain number; None for what is none."""
     return int(value) if isinstance(value, float) and value.is_integer() and value >= 0 else None
 
 
@@ -77,14 +80,18 @@ def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     input_tokens falls while cached tokens rise.
     """
     before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
-    for name, candidates in table:
-        for path in candidates:
-            count = _count(data, path)
-            if count:
-                setattr(usage, name, count)
-                break
-            if count == 0 and getattr(usage, name) is None:
-                setattr(usage, name, 0)
+    taken = None
+    for name, place in table:
+        count = data.get(place) if type(place) is str else _at(data, place)
+        if count is None or name == taken:
+            continue
+        if type(count) is not int and (count := _whole(count)) is None:
+            continue
+        if count > 0:
+            setattr(usage, name, count)
+            taken = name
+        elif count == 0 and getattr(usage, name) is None:
+            setattr(usage, name, 0)
     usage.raw = data
     if before and usage.input_tokens and usage.input_tokens < before and (usage.cache_read_input_tokens or 0) > cached:
         return f"input_tokens fell from {before} to {usage.input_tokens} while cached tokens rose from {cached} to {usage.cache_read_input_tokens}"
