@@ -1,4 +1,7 @@
-"""Build script: the one extension `fsm._speedups`.
+"""Build script: the extension `fsm._speedups`, and the cold path compiled from its Python sources.
+
+A module of `fsm` with a `.pxd` beside it is compiled as it stands: the `.pxd` gives its classes C fields and its methods C
+calls, the `.py` stays the one source, and Python runs that where nothing was compiled. `fsm._backend` takes all or nothing.
 
 Without a C compiler (or with FSM_PURE_PYTHON=1) the package installs in pure Python and says so; with
 FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds with ASan and UBSan.
@@ -9,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from glob import glob
+from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -23,6 +27,10 @@ REQUIRED = flag("FSM_REQUIRE_SPEEDUPS")
 
 class BuildExt(build_ext):
     """`build_ext` that says loudly when it falls back to pure Python."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
 
     def run(self) -> None:
         try:
@@ -48,14 +56,18 @@ def extensions() -> list[Extension]:
         return []
     from Cython.Build import cythonize
 
-    args = ["-O3", "-Wno-unreachable-code"] if os.name == "posix" else ["/O2"]
+    args = ["-O3", "-g0", "-Wno-unreachable-code", "-Wno-array-bounds"] if os.name == "posix" else ["/O2"]
     link: list[str] = []
     if flag("FSM_SANITIZE"):
         args = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
         link = ["-fsanitize=address,undefined"]
     extension = Extension("fsm._speedups", ["_speedups/_speedups.pyx"], include_dirs=["_speedups"], extra_compile_args=args, extra_link_args=link,
                           depends=sorted(glob("_speedups/*.pxi") + glob("_speedups/*.h")))
-    built: list[Extension] = cythonize([extension])
+    pxd = sorted(Path("fsm").rglob("*.pxd"))
+    cold = [Extension(".".join(path.with_suffix("").parts), [str(source)], extra_compile_args=args, extra_link_args=link, depends=[str(p) for p in pxd])
+            for path in pxd if (source := path.with_suffix(".py")).name != "_tables.py"]
+    # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd
+    built: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives={"annotation_typing": False, "binding": False})
     for ext in built:  # cythonize drops the mark
         ext.optional = not REQUIRED
     return built

@@ -48,6 +48,23 @@ static inline const char *fsm_plain(const char *p, const char *e) {
     return p;
 }
 
+/* Whether n bytes are equal. Keys and words are short: a few overlapping loads cost less than a call of memcmp. */
+static inline int fsm_same(const char *a, const char *b, size_t n) {
+    if (n > 16) return memcmp(a, b, n) == 0;
+    if (n >= 8) {
+        uint64_t a0, b0, a1, b1;
+        memcpy(&a0, a, 8), memcpy(&b0, b, 8), memcpy(&a1, a + n - 8, 8), memcpy(&b1, b + n - 8, 8);
+        return a0 == b0 && a1 == b1;
+    }
+    if (n >= 4) {
+        uint32_t a0, b0, a1, b1;
+        memcpy(&a0, a, 4), memcpy(&b0, b, 4), memcpy(&a1, a + n - 4, 4), memcpy(&b1, b + n - 4, 4);
+        return a0 == b0 && a1 == b1;
+    }
+    while (n > 0 && *a == *b) a++, b++, n--;
+    return n == 0;
+}
+
 /* The end of the UTF-8 character that begins at p (a byte >= 0x80), or NULL if it is none. */
 static inline const char *fsm_wide(const char *p, const char *e) {
     const unsigned char *s = (const unsigned char *)p;

@@ -7,6 +7,9 @@
 
 from fsm.partial import Span as _Span
 
+cdef extern from "lexer.h":
+    const char* fsm_plain(const char*, const char*) nogil
+
 
 @cython.final
 cdef class ObjectCursor:
@@ -44,8 +47,7 @@ cdef class ObjectCursor:
                     if self.depth == 1 and self.value < 0:
                         self.key_end = base + i
                 else:
-                    while i < n and p[i] != c'"' and p[i] != c'\\':
-                        i += 1
+                    i = fsm_plain(p + i, p + n) - p
             elif self.closed or self.depth == 0:
                 if c == c' ' or c == c'\t' or c == c'\r' or c == c'\n':
                     continue

@@ -15,6 +15,7 @@ cdef extern from "lexer.h":
     const char* fsm_number(const char*, const char*) nogil
     const char* fsm_small(const char*, const char*, long*) nogil
     const char* fsm_space(const char*, const char*) nogil
+    bint fsm_same(const char*, const char*, size_t) nogil
 
 cdef enum HoleKind:
     HOLE_TEXT      # the captured string
@@ -88,7 +89,7 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
         name = p + 1
         i = i + 1 if i + 1 < count else 0
         key = &FSM_KEYS[first + i]  # keys mostly come in the order of the table
-        if end - name > key.size and name[key.size] == c'"' and memcmp(key.name, name, key.size) == 0:
+        if end - name > key.size and name[key.size] == c'"' and fsm_same(key.name, name, key.size):
             p = name + key.size
         else:
             p = <const char*>memchr(name, c'"', end - name)
@@ -98,7 +99,7 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
             for tried in range(count):
                 i = i + 1 if i + 1 < count else 0
                 key = &FSM_KEYS[first + i]
-                if key.size == size and memcmp(key.name, name, size) == 0:
+                if key.size == size and fsm_same(key.name, name, size):
                     break
             else:
                 return NULL  # an escaped key equals none
@@ -162,7 +163,7 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         if q is NULL:
             return NULL
         for i in range(key.arg, key.arg + key.count):
-            if FSM_WORDS[i].size == q - p - 1 and memcmp(FSM_WORDS[i].text, p + 1, q - p - 1) == 0:
+            if FSM_WORDS[i].size == q - p - 1 and fsm_same(FSM_WORDS[i].text, p + 1, q - p - 1):
                 if role == FSM_ROLE_KIND:
                     s.demanded = FSM_WORDS[i].event
                 return q + 1

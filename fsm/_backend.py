@@ -5,14 +5,20 @@ FSM_REQUIRE_SPEEDUPS=1  a missing or unusable extension is an ImportError
 
 Without either, the extension is taken when it is there; one that is there but cannot be used is warned about, since
 a silent fallback costs its users most of their speed.
+
+What decides has one source, Python, and is compiled from it as well (setup.py). Those modules are taken compiled with
+the extension, all of them, or else from their sources, all of them: then a finder leads past what was built.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from fsm import _events, _tables, buffer, machine, sse
@@ -34,6 +40,11 @@ class Engine(NamedTuple):
     learn: bool = False
 
 
+#: the modules that are compiled from their Python sources: those with a `.pxd` beside them
+COLD = ("fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.cases", "fsm.dialects.anthropic", "fsm.dialects.base",
+        "fsm.dialects.openai_chat", "fsm.ending", "fsm.events", "fsm.reader", "fsm.usage")
+_SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order
+
 PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer)
 
 
@@ -41,10 +52,39 @@ def _flag(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
 
+class _Sources:
+    """A finder that takes the modules of COLD from their sources, whatever lies beside them."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        source = _source(name)
+        return importlib.util.spec_from_file_location(name, source) if name in COLD and os.path.exists(source) else None
+
+
+def _source(name: str) -> str:
+    return os.path.join(os.path.dirname(__file__), *name.split(".")[1:]) + ".py"
+
+
+def _unusable(name: str) -> str | None:
+    """Why the compiled form of a module cannot be taken."""
+    source = _source(name)
+    built = next((path for suffix in EXTENSION_SUFFIXES if os.path.exists(path := source.removesuffix(".py") + suffix)), None)
+    if built is None:
+        return f"{name} was not built"
+    if os.path.exists(source) and os.path.getmtime(source) > os.path.getmtime(built) + _SLACK:
+        return f"{name} was changed since it was built; build it again"
+    return None
+
+
 def _load() -> Any:
     """The extension module, or None. Raises ImportError if it is required and cannot be used."""
-    if _flag("FSM_PURE_PYTHON"):
-        return None
+    loaded = None if _flag("FSM_PURE_PYTHON") else _extension()
+    if loaded is None:
+        sys.meta_path.insert(0, _Sources)
+    return loaded
+
+
+def _extension() -> Any:
     required = _flag("FSM_REQUIRE_SPEEDUPS")
     trouble = "it was not built (a C compiler was missing, or the build failed)"
     try:
@@ -55,9 +95,12 @@ def _load() -> Any:
         elif not required:
             return None
     else:
-        if _speedups.SPEC_DIGEST == _tables.SPEC_DIGEST:
+        if _speedups.SPEC_DIGEST != _tables.SPEC_DIGEST:
+            trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
+        elif unusable := next(filter(None, map(_unusable, COLD)), None):
+            trouble = unusable
+        else:
             return _speedups
-        trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
     message = f"fsm._speedups is not used: {trouble}. `pip install --force-reinstall --no-binary deltafsm deltafsm` builds it."
     if required:
         raise ImportError(message)

@@ -8,7 +8,7 @@ which case of the event holds (a guard of `spec/stream.yaml`); the methods named
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
@@ -44,7 +44,7 @@ class Calls:
 
     def case_start(self, ev: NormalizedEvent) -> int:
         """fresh, repeat (of `found`) or twin (of `found`)."""
-        case, self.found = (self._start_alone if ev.index is None else self._start_on_index)(ev)
+        case, self.found = self._start_alone(ev) if ev.index is None else self._start_on_index(ev)
         return case
 
     def _start_on_index(self, ev: NormalizedEvent) -> tuple[int, Call | None]:
@@ -271,9 +271,9 @@ class Calls:
         self._note("twin_dropped", f"{first.label} was said again on index {twin.index} and {why}")
         return False
 
-    def kept(self) -> Iterator[Call]:
+    def kept(self) -> list[Call]:
         """The calls of the message."""
-        return (c for c in self.all if not c.left_out)
+        return [c for c in self.all if not c.left_out]
 
     def new_id(self) -> str:
         """A random id that no call has (R-44)."""

@@ -185,12 +185,11 @@ class Cases:
         return end_case(self, at_eof=ev.type == T.EOF)
 
 
-_METHODS: dict[int, Callable[[Cases, NormalizedEvent], int]] = {
-    T.MESSAGE_START: Cases._case_message_start, T.TEXT_DELTA: Cases._case_text, T.THINKING_DELTA: Cases._case_text,
-    T.SIGNATURE_DELTA: Cases._case_signature, T.TOOL_USE_START: Cases._case_start, T.TOOL_INPUT_DELTA: Cases._case_fragment,
-    T.TOOL_USE_STOP: Cases._case_stop, T.BLOCK_START: Cases._case_block_start, T.BLOCK_STOP: Cases._case_stop,
-    T.OPAQUE_BLOCK: Cases._case_opaque, T.STOP_REASON: Cases._case_reason, T.MESSAGE_STOP: Cases._case_end,
-    T.EOF: Cases._case_end,
+_METHODS = {
+    T.MESSAGE_START: "_case_message_start", T.TEXT_DELTA: "_case_text", T.THINKING_DELTA: "_case_text", T.SIGNATURE_DELTA: "_case_signature",
+    T.TOOL_USE_START: "_case_start", T.TOOL_INPUT_DELTA: "_case_fragment", T.TOOL_USE_STOP: "_case_stop", T.BLOCK_START: "_case_block_start",
+    T.BLOCK_STOP: "_case_stop", T.OPAQUE_BLOCK: "_case_opaque", T.STOP_REASON: "_case_reason", T.MESSAGE_STOP: "_case_end", T.EOF: "_case_end",
 }
 #: event id -> the method that says which case holds, None for an event that has but one
-CASES = tuple(_METHODS.get(event) for event in range(len(T.EVENTS)))
+CASES: tuple[Callable[[Cases, NormalizedEvent], int] | None, ...] = tuple(
+    getattr(Cases, _METHODS[event]) if event in _METHODS else None for event in range(len(T.EVENTS)))

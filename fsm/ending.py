@@ -28,7 +28,7 @@ def end_case(acc: Cases, at_eof: bool) -> int:
     """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
     reason, table = stated_reason(acc), acc.dialect
     if reason in table["failed_call"]:
-        has_call = any(True for _ in acc.calls.kept()) or any(b.get("type") == TOOL for b in acc.snapshot or ())
+        has_call = bool(acc.calls.kept()) or any(b.get("type") == TOOL for b in acc.snapshot or ())
         if not has_call:
             return T.EOF_FAILED_CALL
     if at_eof and (reason is None or (reason not in table["cut"] and _open_call(acc) is not None)):
@@ -62,6 +62,10 @@ def _parses(call: Call, max_depth: int) -> bool:
     return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), max_depth).value is not None
 
 
+def _place(block: Block) -> tuple[int, int]:
+    return block.position, block.number
+
+
 class Ending:
     """The end of the message that `acc` holds."""
 
@@ -82,7 +86,7 @@ class Ending:
         failed = reason in self._table["failed_call"]
         mark = (self._table["stop_reasons"][reason] if filtered else "failed_call" if failed else None) if reason else None
         self._settle(mark, announce=not cut)
-        kept = list(acc.calls.kept())
+        kept = acc.calls.kept()
         dropped: list[dict[str, Any]] = []
         if cut and kept:
             acc.note("calls_dropped", f"the stop reason {reason!r} dropped {len(kept)} call(s)")
@@ -128,44 +132,55 @@ class Ending:
 
     def _settle(self, mark: str | None, announce: bool, failed: bool = False) -> None:
         """Archive every open block and give every call its verdict; `mark` is what a call without fault gets."""
+        for block in self._acc.blocks:
+            if block.open and block.kind != TOOL:
+                self._settle_block(block, failed)
+        calls = self._acc.calls.all
+        for call in calls:
+            if call.twin_of is None:
+                self._settle_call(call, mark, announce, failed)
+        for call in calls:  # each is compared with its first, which has its verdict now
+            if call.twin_of is not None:
+                self._settle_call(call, mark, announce, failed)
+
+    def _settle_block(self, block: Block, failed: bool) -> None:
+        acc = self._acc
+        if block.index is not None and self._table["explicit_stops"] and not failed:
+            acc.note("missing_stop", f"block {block.number} was closed by the end of the message")
+        acc._archive(block)
+
+    def _settle_call(self, call: Call, mark: str | None, announce: bool, failed: bool) -> None:
         acc = self._acc
         calls = acc.calls
-        for block in acc.blocks:
-            if isinstance(block, Call) or not block.open:
-                continue
-            if block.index is not None and acc.dialect["explicit_stops"] and not failed:
-                acc.note("missing_stop", f"block {block.number} was closed by the end of the message")
-            acc._archive(block)
-        for call in [c for c in calls.all if c.twin_of is None] + [c for c in calls.all if c.twin_of is not None]:
-            if call.left_out:
-                continue
-            if call.sealed:
-                was_ready = call.invalid is None
-                if call.late is not None:
-                    calls.settle_late(call)
-                call.invalid = call.invalid or mark
-                if was_ready and call.invalid and not failed:
-                    acc.take_back(call)
-                continue
-            if call.twin_of is not None:
-                if not calls.settle_twin(call):
-                    continue
-                call.announced = call.announced or announce
-            if call.open and not call.stopped and acc.dialect["explicit_stops"] and not failed:
-                acc.note("missing_stop", f"{call.label} was closed by the end of the message")
-            calls.judge(call)
-            if failed and call.invalid == "unparsable_arguments":
-                call.invalid = "incomplete"
+        if call.left_out:
+            return
+        if call.sealed:
+            was_ready = call.invalid is None
+            if call.late is not None:
+                calls.settle_late(call)
             call.invalid = call.invalid or mark
-            if announce:
-                acc._archive(call)
-            else:
-                call.sealed, call.open = True, False
+            if was_ready and call.invalid and not failed:
+                acc.take_back(call)
+            return
+        if call.twin_of is not None:
+            if not calls.settle_twin(call):
+                return
+            call.announced = call.announced or announce
+        if call.open and not call.stopped and self._table["explicit_stops"] and not failed:
+            acc.note("missing_stop", f"{call.label} was closed by the end of the message")
+        calls.judge(call)
+        if failed and call.invalid == "unparsable_arguments":
+            call.invalid = "incomplete"
+        call.invalid = call.invalid or mark
+        if announce:
+            acc._archive(call)
+        else:
+            call.sealed, call.open = True, False
 
     def _ordered(self) -> list[Block]:
         """The blocks of the message in its order (fine print 1); no empty ones."""
         blocks = [b for b in self._acc.blocks if not b.left_out and not b.empty]
-        return sorted(blocks, key=lambda b: (b.position, b.number)) if self._table["positional"] else blocks
+        return sorted(blocks, key=_place) if self._table["positional"] else blocks
 
     def _content(self) -> list[dict[str, Any]]:
         return [block.canonical() for block in self._ordered()]

@@ -82,7 +82,7 @@ def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
     taken = None
     for name, place in table:
-        count = data.get(place) if type(place) is str else _at(data, place)
+        count = data.get(place) if isinstance(place, str) else _at(data, place)
         if count is None or name == taken:
             continue
         if type(count) is not int and (count := _whole(count)) is None:

@@ -13,7 +13,7 @@ from spec import emit
 from spec.model import SpecError, load
 
 ROOT = Path(__file__).resolve().parent.parent
-OUTPUTS = {"fsm/_tables.py": emit.tables_py, "_speedups/_tables.pxi": emit.tables_pxi, "spec/STREAM.md": emit.stream_md}
+OUTPUTS = {"fsm/_tables.py": emit.tables_py, "fsm/_tables.pxd": emit.tables_pxd, "_speedups/_tables.pxi": emit.tables_pxi, "spec/STREAM.md": emit.stream_md}
 
 
 def stale(root: Path = ROOT) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 
 import pytest
 
@@ -90,3 +92,32 @@ def test_the_extension_has_the_digest_of_the_tables():
         assert _backend.speedups.SPEC_DIGEST == _tables.SPEC_DIGEST
     else:
         assert fsm.BACKEND == "python"
+
+
+# ---------------------------------------------------------------- what is compiled from its Python source
+
+
+def test_a_module_with_a_pxd_is_compiled_and_nothing_else():
+    declared = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "fsm").rglob("*.pxd")} - {"fsm._tables"}
+    assert declared == set(_backend.COLD)
+
+
+@pytest.mark.parametrize("pure", [False, True])
+def test_all_of_them_are_taken_or_none(pure: bool):
+    if not pure and fsm.BACKEND != "compiled":
+        pytest.skip("nothing is compiled here")
+    code = f"import sys, fsm, fsm.cli; print([m for m in {_backend.COLD!r} if sys.modules[m].__file__.endswith('.py') is not {pure}])"
+    assert python(code, FSM_PURE_PYTHON="1" if pure else "").stdout.strip() == "[]"
+
+
+def test_a_source_that_is_younger_than_its_compiled_form_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    built = tmp_path / f"calls{EXTENSION_SUFFIXES[0]}"
+    (tmp_path / "calls.py").touch()
+    monkeypatch.setattr(_backend, "__file__", str(tmp_path / "_backend.py"))
+    assert "was not built" in str(_backend._unusable("fsm.calls"))
+    built.touch()
+    assert _backend._unusable("fsm.calls") is None
+    os.utime(built, (0, 0))
+    assert "changed since it was built" in str(_backend._unusable("fsm.calls"))
+    (tmp_path / "calls.py").unlink()  # a distribution may leave its sources out
+    assert _backend._unusable("fsm.calls") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from fsm import _tables as T
 from fsm.buffer import mend
@@ -26,18 +26,20 @@ class Dialect:
     content.
     """
 
-    name: ClassVar[str]
-    #: whether content of the wire is a text delta of the alphabet now, so that the compiled engine may take it
-    direct: Any = True
-    #: whether content is held back that any other event would let go first
-    holds: Any = False
+    name = ""
 
-    __slots__: tuple[str, ...] = ("choice", "delta", "emit")
+    __slots__ = ("choice", "delta", "direct", "emit")
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
         self.emit = sink.handle
         self.delta = sink.delta
         self.choice = choice
+        self.direct = True  # content of the wire is a text delta of the alphabet now, so that the compiled engine may take it
+
+    @property
+    def holds(self) -> bool:
+        """Whether content is held back that any other event would let go first."""
+        return False
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         """Emit what `payload` says: True if it says something, False for a keepalive, None for an unknown type.

@@ -20,7 +20,7 @@ class OpenAIChat(Dialect):
 
     name = "openai-chat"
 
-    __slots__ = ("_tags", "_unknown", "direct")
+    __slots__ = ("_tags", "_unknown")
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
         super().__init__(sink, choice)

@@ -1,0 +1,10 @@
+from fsm cimport _tables as T
+
+cdef class Block:
+    cdef public object kind, event, index, number, position, buffer, text, signature, extra, vendor
+    cdef public bint open, announced, left_out, signed_late
+    cpdef canonical(self)
+
+cdef class Call(Block):
+    cdef public object id, name, snapshot, late, twin_of, inputs, input, invalid, raw
+    cdef public bint made_up, stopped, sealed, ambiguous

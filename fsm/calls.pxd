@@ -1,0 +1,24 @@
+from fsm cimport _tables as T
+from fsm.blocks cimport Call
+from fsm.events cimport NormalizedEvent
+
+cdef class Calls:
+    cdef object _registry, _depth, _meter, _note
+    cdef dict _slots, _by_id
+    cdef public list all
+    cdef public Call current, found
+    cpdef case_start(self, NormalizedEvent ev)
+    cpdef _start_on_index(self, NormalizedEvent ev)
+    cpdef _start_alone(self, NormalizedEvent ev)
+    cpdef _fresh_or_headless(self, NormalizedEvent ev)
+    cpdef add(self, Call call, NormalizedEvent ev)
+    cpdef supplement(self, Call call, NormalizedEvent ev)
+    cpdef _fill(self, Call call, NormalizedEvent ev)
+    cpdef _set_name(self, Call call, name)
+    cpdef case_fragment(self, NormalizedEvent ev)
+    cpdef bint undecided(self, Call call)
+    cpdef slot(self, index)
+    cpdef by_id(self, id_)
+    cpdef bint wants_arguments(self, Call call)
+    cpdef judge(self, Call call)
+    cpdef _doubt(self, Call call)

@@ -1,0 +1,27 @@
+from fsm cimport _tables as T
+from fsm.blocks cimport Block
+from fsm.calls cimport Calls
+from fsm.events cimport NormalizedEvent
+
+cdef class Cases:
+    cdef public object stepper, meter, _new_buffer, limits, anomalies, note, id, model, usage, snapshot, failure, message, partial
+    cdef public object _most, _last_position, snapshot_size
+    cdef public bint _silent, _each
+    cdef public dict dialect, _slots, reasons
+    cdef public set _closed
+    cdef public list blocks, out
+    cdef public Calls calls
+    cdef public Block pending, found, _loose, _touched, _last_thinking
+    cpdef owner(self, event, index)
+    cpdef _case_message_start(self, NormalizedEvent ev)
+    cpdef _case_text(self, NormalizedEvent ev)
+    cpdef _case_signature(self, NormalizedEvent ev)
+    cpdef _case_start(self, NormalizedEvent ev)
+    cpdef _case_fragment(self, NormalizedEvent ev)
+    cpdef _case_stop(self, NormalizedEvent ev)
+    cpdef _case_block_start(self, NormalizedEvent ev)
+    cpdef _case_opaque(self, NormalizedEvent ev)
+    cpdef _case_reason(self, NormalizedEvent ev)
+    cpdef _lookup(self, index, kind)
+    cpdef _at(self, index, kind)
+    cpdef open_at(self, index)

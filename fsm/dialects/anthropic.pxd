@@ -1,0 +1,6 @@
+from fsm cimport _tables as T
+
+from fsm.dialects.base cimport Dialect
+
+cdef class Anthropic(Dialect):
+    pass

@@ -1,0 +1,10 @@
+from fsm cimport _tables as T
+
+cdef class Dialect:
+    cdef public object choice, delta, emit
+    cdef public bint direct
+    cpdef decode(self, payload, event, raw)
+
+cpdef words(value)
+cpdef text(value)
+cpdef number(value)
