@@ -20,16 +20,25 @@ cdef enum:
 OVERFLOW_DATA = b"\x00overflow"
 
 
-cdef Py_ssize_t find_blank(const char* p, const char* end) noexcept nogil:
-    """Where the first LF LF of [p, end) is, or -1."""
+ctypedef struct Lines:
+    Py_ssize_t first       # the length of an event block's first line
+    int breaks             # how many line feeds the block has
+
+
+cdef Py_ssize_t find_blank(const char* p, const char* end, Lines* lines) noexcept nogil:
+    """Where the first LF LF of [p, end) is, or -1; `lines` tells of what stands before it."""
     cdef const char* q = p
+    lines.breaks = 0
     while True:
         q = <const char*>memchr(q, c'\n', end - q)
         if q is NULL or q + 1 >= end:
             return -1
+        if lines.breaks == 0:
+            lines.first = q - p
         if q[1] == c'\n':
             return q - p
-        q += 2 if q + 2 < end and q[2] != c'\n' else 1
+        lines.breaks += 1
+        q += 2
 
 
 @cython.final
@@ -174,6 +183,7 @@ cdef class SSEParser:
         cdef const char* end
         cdef const char* behind
         cdef Py_ssize_t n
+        cdef Lines lines
         cdef object frame
         while not self.overflowed:
             if self.exact:
@@ -204,7 +214,8 @@ cdef class SSEParser:
                     self.events += 1
                     self.appended += 1
                     continue
-                frame = self.block(self.carry, self.carry_len - 2, self.carry_at)
+                find_blank(self.carry, self.carry + self.carry_len, &lines)
+                frame = self.block(self.carry, self.carry_len - 2, self.carry_at, &lines)
                 if not self.exact:
                     self.carry_len = 0
             else:
@@ -213,7 +224,7 @@ cdef class SSEParser:
                     if n:
                         self.win_pos += n
                         continue
-                n = find_blank(p, end)
+                n = find_blank(p, end, &lines)
                 if n < 0:
                     self.carry_at = self.win_at + self.win_pos
                     self.stash(p, end - p)
@@ -222,7 +233,7 @@ cdef class SSEParser:
                         return self.too_long()
                     return None
                 self.win_pos += n + 2
-                frame = self.block(p, n, self.win_at + self.win_pos - n - 2)
+                frame = self.block(p, n, self.win_at + self.win_pos - n - 2, &lines)
             if frame is not None:
                 return frame
         return None
@@ -253,21 +264,23 @@ cdef class SSEParser:
     cdef Py_ssize_t straddling(self, const char* p, const char* end) noexcept:
         """How many bytes of [p, end) end the event in the carry, its blank line included, or -1."""
         cdef Py_ssize_t n
+        cdef Lines lines
         if self.carry[self.carry_len - 1] == c'\n' and p[0] == c'\n':
             return 1
-        n = find_blank(p, end)
+        n = find_blank(p, end, &lines)
         return n + 2 if n >= 0 else -1
 
-    cdef object block(self, const char* p, Py_ssize_t n, Py_ssize_t at):
+    cdef object block(self, const char* p, Py_ssize_t n, Py_ssize_t at, const Lines* lines):
         """The frame of an event block without CR that is followed by LF LF; None if it gives none."""
         cdef const char* q
         cdef const char* name = NULL
         cdef Py_ssize_t name_len = 0, skip = 0
-        if n >= 6 and memcmp(p, b"data: ", 6) == 0 and memchr(p, c'\n', n) is NULL:
-            skip = 6
-        elif n >= 7 and memcmp(p, b"event: ", 7) == 0:
-            q = <const char*>memchr(p, c'\n', n)
-            if q is not NULL and p + n - q >= 7 and memcmp(q, b"\ndata: ", 7) == 0 and memchr(q + 1, c'\n', p + n - q - 1) is NULL:
+        if lines.breaks == 0:
+            if n >= 6 and memcmp(p, b"data: ", 6) == 0:
+                skip = 6
+        elif lines.breaks == 1 and n >= 7 and memcmp(p, b"event: ", 7) == 0:
+            q = p + lines.first
+            if p + n - q >= 7 and memcmp(q, b"\ndata: ", 7) == 0:
                 name = p + 7
                 name_len = q - name
                 skip = q + 7 - p
