@@ -16,12 +16,12 @@
 #   6. only what the scanner fully understood is learned.
 
 cdef enum:
-    MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering
+    MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering, and places in it fit into a short
 
 ctypedef struct Segment:
-    int start               # of the literal, in Template.bytes
-    int size
-    int hole                # HoleKind behind it, -1 behind the last
+    short start             # of the literal, in Template.bytes
+    short size
+    short hole              # HoleKind behind it, -1 behind the last
 
 ctypedef struct Template:
     bint ready
@@ -35,9 +35,9 @@ ctypedef struct Template:
     int size
     int room
     int holes_used
-    int hole_kind[MAX_HOLES]
-    int hole_start[MAX_HOLES]
-    int hole_end[MAX_HOLES]
+    short hole_kind[MAX_HOLES]
+    short hole_start[MAX_HOLES]
+    short hole_end[MAX_HOLES]
 
 ctypedef struct Match:
     long index

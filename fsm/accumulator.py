@@ -276,7 +276,7 @@ class Accumulator(Cases):
         block = self.found
         assert block is not None
         if ev.index is not None:
-            self._closed.add(ev.index)
+            self._closed[ev.index] = None
             for other in self.open_at(ev.index):
                 if other is not block:
                     self._stop(other)
@@ -348,7 +348,7 @@ class Accumulator(Cases):
         if self._loose is not None:
             self._archive(self._loose)
         if explicit and block.index is not None:
-            self._closed.discard(block.index)
+            self._closed.pop(block.index, None)
             for other in self.open_at(block.index):
                 if other.kind != block.kind:
                     self.note("missing_stop", f"index {block.index} was opened again; its {other.kind} block ends there")

@@ -7,8 +7,7 @@ cdef class Cases:
     cdef public object stepper, meter, _new_buffer, limits, anomalies, note, id, model, usage, snapshot, failure, message, partial
     cdef public object _most, _last_position, snapshot_size
     cdef public bint _silent, _each
-    cdef public dict dialect, _slots, reasons
-    cdef public set _closed
+    cdef public dict dialect, _closed, _slots, reasons
     cdef public list blocks, out
     cdef public Calls calls
     cdef public Block pending, found, _loose, _touched, _last_thinking

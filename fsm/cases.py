@@ -51,7 +51,7 @@ class Cases:
         self.found: Block | None = None  # the block that the last _case_* named
         self._slots: dict[int, list[Block]] = {}  # wire index -> the last block of each kind that was opened there
         self._last_thinking: Block | None = None
-        self._closed: set[int] = set()  # wire indexes that were stopped
+        self._closed: dict[int | None, None] = {}  # wire indexes that were stopped
         self._last_position = -1
         self.id: str | None = None
         self.model: str | None = None

@@ -106,6 +106,8 @@ class Anomalies(list[Anomaly]):
     `offset` and `event` are those of the wire event in hand, which is where the next one will be noted.
     """
 
+    __slots__ = ("_limit", "counts", "event", "offset")
+
     def __init__(self, limit: int) -> None:
         super().__init__()
         self._limit = limit

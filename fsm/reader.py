@@ -37,7 +37,7 @@ class Reader:
         self._skip_bad = skip_bad
         self._head = b""
         self._foreign: str | None = None
-        self.name = dialects.check(dialect)
+        self.name = dialect
         self.dialect: Dialect | None = None
         self._refused = False
         self.curious = True  # `look` wants to see what comes
@@ -76,12 +76,17 @@ class Reader:
                 return b""
             else:
                 self.sniffed = True  # nothing but blank space so far
-        self.curious = len(self._head) < HEAD and (self._foreign is not None or self._acc.anomalies.event == 0)
         if self._foreign is None:
             return held + data
-        if not self.curious:
+        if len(self._head) == HEAD:
+            self.curious = False
             self._refuse_foreign()
         return b""
+
+    def known(self) -> None:
+        """An event came: this is an event stream, and its beginning will not be shown."""
+        self.curious = False
+        self._head = b""
 
     def _refuse_foreign(self) -> None:
         if self._refused:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fsm import _backend, snapshots
+from fsm import _backend, dialects, snapshots
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
 from fsm.errors import ErrorInfo, UsageError
@@ -47,7 +47,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     """
 
     __slots__ = ("_acc", "_armable", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_outcome",
-                 "_parts", "_reader", "_t0", "_unbound", "_useful", "timeouts")
+                 "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
@@ -56,15 +56,11 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"deltas is one of {', '.join(DELTAS)}, not {deltas!r}")
         if on_bad_event not in ("error", "skip"):
             raise UsageError(f"on_bad_event is 'error' or 'skip', not {on_bad_event!r}")
-        parts = _backend.engine(engine)
-        limits = limits or _DEFAULT_LIMITS
-        self.timeouts = timeouts or _DEFAULT_TIMEOUTS
         super().__init__()
-        self._metrics = Metrics()
-        self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, ToolRegistry.of(tools), limits, deltas)
-        self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip")
-        self._framing = parts.framing(limits.event_bytes)
-        self._parts = parts
+        self.timeouts = timeouts or _DEFAULT_TIMEOUTS
+        self._parts = parts = _backend.engine(engine)
+        self._setup: tuple[str, ToolRegistry | None, Limits, Any, int, bool] | None = (
+            dialects.check(dialect), ToolRegistry.of(tools), limits or _DEFAULT_LIMITS, observer, choice, on_bad_event == "skip")
         self._deltas = deltas
         self._unbound = parts.shortcut is not None and choice == 0
         self._armable = self._unbound and clock is None
@@ -73,6 +69,23 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
         self._dated: tuple[int, int] | None = (0, 0)  # chunks and useful events at the last reading of a clock
         self._useful = 0
+        if observer is not None:
+            self._begin()  # it has a state from now on
+
+    def _begin(self) -> None:
+        """Make the stream's objects, when they are first needed.
+
+        A farm holds thousands of reconstructors whose upstream has not said a word yet.
+        """
+        if self._setup is None:
+            return
+        dialect, registry, limits, observer, choice, skip_bad = self._setup
+        self._setup = None
+        parts = self._parts
+        self._metrics = Metrics()
+        self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, registry, limits, self._deltas)
+        self._reader = Reader(self._acc, dialect, choice, skip_bad)
+        self._framing = parts.framing(limits.event_bytes)
 
     def _bind(self) -> None:
         """As soon as the dialect is known, let the engine take bare deltas by itself."""
@@ -91,6 +104,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
+        if self._setup is not None:
+            self._begin()
         self._count(len(data))
         reader = self._reader
         if reader.curious:
@@ -102,6 +117,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             take(frame, framing.events)
             if self._unbound:
                 self._bind()
+        if reader.curious and framing.events:
+            reader.known()
         if self._armable and not self._unbound and not reader.curious:
             self._arm(self._framing, reader.take, self._acc.out)  # nothing unusual is to be expected any more
         return self._acc.flush() if self._clock is None else self._told()
@@ -119,6 +136,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             event = event.normalized()
         else:
             raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
+        self._begin()
         self._stand_here()
         self._reader.pushed()
         self._acc.handle(event)
@@ -130,6 +148,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         Events that the end brings are in `drain()`.
         """
         if self._outcome is None:
+            self._begin()
             if self._armable:
                 self._arm(None, None, None)
             for frame in self._framing.end():
@@ -142,6 +161,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     def cancel(self, reason: str = "cancelled") -> list[Event]:
         """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
+        self._begin()
         self._stand_here()
         self._reader.flush()
         self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
@@ -157,6 +177,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     def drain(self) -> list[Event]:
         """The events that no call has returned yet, such as those of `end()`."""
+        self._begin()
         return self._acc.flush()
 
     # ------------------------------------------------------------ clocks
@@ -170,6 +191,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             if self._clock is None:
                 raise UsageError("tick() needs a time: pass now=, or give the Reconstructor a clock")
             now = self._clock()
+        self._begin()
         self._see(now)
         if self._acc.stepper.state in T.FINAL:
             return []
@@ -185,6 +207,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     def next_deadline(self) -> float | None:
         """When `tick` is to be called at the latest, on the caller's clock; None when nothing is pending."""
+        self._begin()
         if self._t0 is None or self._acc.stepper.state in T.FINAL:
             return None
         return min((d for d, _reason, _what in self._deadlines()), default=None)
@@ -238,21 +261,25 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     @property
     def state(self) -> StreamState:
         """One of the six states (R-83)."""
+        self._begin()
         return self._acc.state
 
     @property
     def pending(self) -> Pending | None:
         """The block that is being written, or None (R-05)."""
+        self._begin()
         return snapshots.pending(self._acc)
 
     @property
     def dialect(self) -> str:
         """The dialect's name; "auto" until it is known."""
+        self._begin()
         return self._reader.name
 
     @property
     def metrics(self) -> Metrics:
         """What was measured so far."""
+        self._begin()
         metrics = self._metrics
         metrics.total_chunks = self._chunks
         metrics.bytes_received = self._bytes
@@ -262,10 +289,12 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     @property
     def usage(self) -> Usage:
+        self._begin()
         return self._acc.usage
 
     @property
     def anomalies(self) -> Anomalies:
+        self._begin()
         return self._acc.anomalies
 
     def snapshot(self) -> dict[str, Any]:
@@ -273,6 +302,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
         For display only. The blocks of an unfinished message carry `"partial": True`.
         """
+        self._begin()
         return snapshots.snapshot(self._acc)
 
     # ------------------------------------------------------------ the end
