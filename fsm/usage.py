@@ -24,6 +24,7 @@ class Usage:
     reasoning_tokens: int | None = None
     basis: str = "unknown"
     raw: dict[str, Any] = field(default_factory=dict)
+    _parts: dict[tuple[str, ...], int] | None = field(default=None, init=False, repr=False, compare=False)  # the latest addends of sums
 
     def to_dict(self) -> dict[str, Any]:
         """The counts that are known; `input_tokens` and `output_tokens` always (0 where unknown)."""
@@ -49,13 +50,14 @@ class Usage:
         return read / whole if whole else None
 
 
-#: (our field, the vendor's paths as keys): the first path that holds a count is taken
-Paths = tuple[tuple[str, tuple[tuple[str, ...], ...]], ...]
+Path = tuple[str, ...]
+#: (our field, the vendor's candidates for it): the first that holds a count is taken; each is one path or a sum of paths
+Paths = tuple[tuple[str, tuple[tuple[Path, ...], ...]], ...]
 
 
 def paths(table: dict[str, list[str]]) -> Paths:
     """The `usage` table of a dialect (spec/dialects/*.yaml), its dotted paths split."""
-    return tuple((name, tuple(tuple(path.split(".")) for path in candidates)) for name, candidates in table.items())
+    return tuple((name, tuple(tuple(tuple(path.split(".")) for path in c.split(" + ")) for c in candidates)) for name, candidates in table.items())
 
 
 def _count(data: dict[str, Any], path: tuple[str, ...]) -> int | None:
@@ -70,6 +72,19 @@ def _count(data: dict[str, Any], path: tuple[str, ...]) -> int | None:
     return int(value) if isinstance(value, float) and value.is_integer() and value >= 0 else None
 
 
+def _sum(usage: Usage, data: dict[str, Any], addends: tuple[Path, ...]) -> int | None:
+    """The sum of what is there; a part that is missing or zero counts as it did before."""
+    if usage._parts is None:
+        usage._parts = {}
+    parts, named = usage._parts, False
+    for path in addends:
+        count = _count(data, path)
+        named = named or count is not None
+        if count:
+            parts[path] = count
+    return sum(parts.get(path, 0) for path in addends) if named else None
+
+
 def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     """Take the latest non-zero counts of `data` (R-77). Returns a sentence when the basis seems to have changed.
 
@@ -78,8 +93,8 @@ def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     """
     before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
     for name, candidates in table:
-        for path in candidates:
-            count = _count(data, path)
+        for addends in candidates:
+            count = _count(data, addends[0]) if len(addends) == 1 else _sum(usage, data, addends)
             if count:
                 setattr(usage, name, count)
                 break

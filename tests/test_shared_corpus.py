@@ -15,7 +15,7 @@ from helpers import SHARED, deliveries, run
 
 FOLDER = SHARED / "corpus"
 SCORE = SHARED / "tools" / "score.py"
-DIALECTS = ("anthropic", "openai-chat")
+DIALECTS = ("anthropic", "openai-chat", "gemini")
 
 #: streams whose vendor's answer is wrong for certain, with the reason
 VENDOR_IS_WRONG: dict[str, str] = {}
