@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "389f4e0109a90693"
+SPEC_DIGEST: Final = "9933c024a6ea13dc"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0
@@ -686,7 +686,23 @@ DIALECTS: Final[dict[str, dict[str, Any]]] = {'anthropic': {'name': 'anthropic',
                       'output_tokens': ['candidatesTokenCount + thoughtsTokenCount'],
                       'cache_read_input_tokens': ['cachedContentTokenCount'],
                       'cache_creation_input_tokens': [],
-                      'reasoning_tokens': ['thoughtsTokenCount']}}}
+                      'reasoning_tokens': ['thoughtsTokenCount']}},
+ 'ollama': {'name': 'ollama',
+            'id': 4,
+            'positional': False,
+            'explicit_stops': False,
+            'reason_ends': True,
+            'lift_think': True,
+            'basis': 'includes_cached',
+            'stop_reasons': {'stop': 'end_turn', 'length': 'max_tokens', 'load': 'end_turn', 'unload': 'end_turn'},
+            'cut': ['length'],
+            'filtered': [],
+            'failed_call': [],
+            'usage': {'input_tokens': ['prompt_eval_count'],
+                      'output_tokens': ['eval_count'],
+                      'cache_read_input_tokens': [],
+                      'cache_creation_input_tokens': [],
+                      'reasoning_tokens': []}}}
 
 # the state diagram, drawn by transitions; also in spec/STREAM.md
 MERMAID: Final = """---

@@ -9,10 +9,11 @@ from fsm.dialects.anthropic import Anthropic
 from fsm.dialects.base import Dialect, Sink
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.gemini import Gemini
+from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.errors import UnknownDialectError
 
-DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini)}
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini, Ollama)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -39,7 +40,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     3. there are `choices`, or the object is a completion's -> openai-chat;
     4. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
        code and a status in words -> gemini;
-    5. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    5. `done` is a boolean beside a `message` or a `response` -> ollama;
+    6. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -56,6 +58,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Gemini.name
     if isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("status"), str) and "type" not in error:
         return Gemini.name
+    if Ollama.speaks(payload):
+        return Ollama.name
     if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
         return Anthropic.name
     return OpenAIChat.name if error else None
