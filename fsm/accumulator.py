@@ -108,7 +108,7 @@ class Accumulator(Cases):
 
     def _open_text(self, ev: NormalizedEvent, kind: str) -> Block:
         explicit = ev.type == T.BLOCK_START
-        if not explicit and ev.index is not None and self.dialect["explicit_stops"]:
+        if not explicit and ev.index is not None and self.dialect["explicit_stops"] and not self.dialect.get("implicit_starts"):
             self.note("implicit_start", f"a {kind} block was opened by its delta on index {ev.index}")
         block = Block(kind, ev.index, len(self.blocks), self._position(ev.index), self._new_buffer(self.meter))
         self._open(block, explicit)

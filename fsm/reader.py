@@ -6,6 +6,7 @@ accumulator's.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -146,10 +147,14 @@ class Reader:
         dialect = self.dialect
         if type(payload) is not dict:
             self._no_object(payload, event, data)
+        elif dialect is None and (inner := unwrapped(payload)) is not None:
+            self.take((None, inner, offset, cut), number)
         elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
             told = dialect.decode(payload, event, data)
             if told:
                 self.useful += 1
+            elif told is None and (inner := unwrapped(payload)) is not None:
+                self.take((None, inner, offset, cut), number)
             else:
                 self.keepalives += 1
                 if told is None:
@@ -220,6 +225,18 @@ class Reader:
             acc.handle(NormalizedEvent(T.ERROR, kind="incomplete_stream", message=f"the connection ended inside an event: {data[-80:]!r}"))
         else:
             acc.handle(NormalizedEvent(T.ERROR, kind="bad_payload", message=f"an event was lost, since its JSON does not parse ({why}): {data[:120]!r}"))
+
+
+def unwrapped(payload: dict[str, Any]) -> bytes | None:
+    """The event inside `{"chunk": {"bytes": "<base64>"}}` or `{"bytes": …}` (Bedrock InvokeModel), or None."""
+    chunk = payload.get("chunk", payload)
+    data = chunk.get("bytes") if isinstance(chunk, dict) else None
+    if not isinstance(data, str):
+        return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None
 
 
 def _refuse(constant: str) -> Any:

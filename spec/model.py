@@ -226,6 +226,16 @@ def _check_archived(spec: Spec) -> Iterator[str]:
                 todo.append((to, now))
 
 
+# What the `hot` tree of a dialect may say of a key (_speedups/scan.pxi takes the event only if every key agrees):
+#   skip            any value, which says nothing in a delta
+#   empty           null, "", [] or {}
+#   zero, false     0; false or empty
+#   literal: word   this string (a discriminator: it must be there)
+#   kind: {w: E}    one of these strings, and which event the capture must be then (a discriminator too)
+#   flag: E         true makes the capture this event; false or empty does not
+#   index: kind     the index of the block or call
+#   capture: E      the string that is the delta's text
+#   {key: …}        an object; under the one key "[0]", an array with one object or nothing
 ROLES = ("literal", "index", "kind", "capture", "flag")
 CANONICAL_REASONS = {"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn", "content_filter"}
 USAGE_FIELDS = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"]

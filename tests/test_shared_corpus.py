@@ -35,7 +35,8 @@ if not (FOLDER.is_dir() and SCORE.is_file()):
 
 score = _score()
 #: streams that the index files under "other", by the beginning of their names
-OTHERS = {"other/ollama-": "ollama"}
+OTHERS = {"other/ollama-": "ollama"} | {f"other/bedrock-{head}": "bedrock-converse" for head in
+                                        ("chat-", "converse-", "model-", "titan-converse-", "invoke-nova-", "invoke-testnova")}
 
 
 def _cases() -> Iterator[tuple[str, tuple[bytes, str, str, dict[str, Any]]]]:
@@ -70,3 +71,11 @@ def test_public_stream(engine: str, name: str):  # R-15 R-27 R-41
 def test_auto_finds_every_dialect(engine: str):  # R-41
     wrong = {name: got for name, (body, ours, _d, _e) in CASES.items() if (got := run(engine, body)["dialect"]) != ours}
     assert not wrong
+
+
+def test_every_stream_is_readable(engine: str):  # R-42 R-52
+    """Also those of upstreams that we have no dialect for: no exception, and one outcome however it is cut."""
+    for name, body, _dialect, _expected in score.corpus_cases(FOLDER):
+        if name not in CASES:
+            first = run(engine, body)
+            assert all(run(engine, body, "auto", None, chunks) == first for how, chunks in deliveries(body, name) if how != "bytes"), name

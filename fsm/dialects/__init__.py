@@ -7,13 +7,14 @@ from typing import Any
 from fsm import _tables as T
 from fsm.dialects.anthropic import Anthropic
 from fsm.dialects.base import Dialect, Sink
+from fsm.dialects.bedrock import BedrockConverse
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.gemini import Gemini
 from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.errors import UnknownDialectError
 
-DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini, Ollama)}
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -41,7 +42,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     4. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
        code and a status in words -> gemini;
     5. `done` is a boolean beside a `message` or a `response` -> ollama;
-    6. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    6. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
+    7. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -60,6 +62,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Gemini.name
     if Ollama.speaks(payload):
         return Ollama.name
+    if BedrockConverse.speaks(payload, event):
+        return BedrockConverse.name
     if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
         return Anthropic.name
     return OpenAIChat.name if error else None
