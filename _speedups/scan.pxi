@@ -37,6 +37,7 @@ ctypedef struct Scan:
     const char* end        # of the payload
     int event              # of the captured string, -1 without one
     int demanded           # the event that a KIND key demands, -1 without one
+    int flagged            # the event that a FLAG key makes of the captured one, -1 without one
     long index             # -1 without one
     const char* text       # the captured string, between its quotes
     const char* text_end
@@ -59,7 +60,7 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     """Whether [p, end) is a bare delta that was understood; then `s` says which."""
     cdef int root = FSM_ROOTS[dialect]
     s.end = end
-    s.event = s.demanded = -1
+    s.event = s.demanded = s.flagged = -1
     s.index = -1
     s.flags = 0
     s.holes_used = 0
@@ -68,6 +69,8 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     p = scan_object(s, root, p, 0)
     if p is NULL or s.event < 0 or (s.demanded >= 0 and s.demanded != s.event):
         return False
+    if s.flagged >= 0:
+        s.event = s.flagged
     return fsm_space(p, end) == end
 
 
@@ -172,6 +175,11 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         return nothing(s, p)
     if role == FSM_ROLE_ZERO:
         return p + 1 if p[0] == c'0' and p + 1 < end and (p[1] == c',' or p[1] == c'}') else NULL
+    if role == FSM_ROLE_FLAG and end - p >= 4 and memcmp(p, b"true", 4) == 0:
+        s.flagged = key.arg
+        return p + 4
+    if role == FSM_ROLE_FALSE or role == FSM_ROLE_FLAG:
+        return p + 5 if end - p >= 5 and memcmp(p, b"false", 5) == 0 else nothing(s, p)
     if p[0] != c'[':  # FSM_ROLE_ONLY: an array of one object, or nothing
         return nothing(s, p)
     q = fsm_space(p + 1, end)

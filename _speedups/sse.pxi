@@ -261,6 +261,12 @@ cdef class SSEParser:
         """How far an event at p may reach without going over the limit."""
         return p + self.max_bytes + 2 if end - p > self.max_bytes + 2 else end
 
+    cdef inline const char* bound(self, const char* p, const char* end) noexcept:
+        """The same where bare data may stand, which ends with its line and not with a blank one."""
+        if end - p > self.max_bytes + 1 and p[0] == c'{':
+            return p + self.max_bytes + 1
+        return self.at_most(p, end)
+
     cdef Py_ssize_t straddling(self, const char* p, const char* end) noexcept:
         """How many bytes of [p, end) end the event in the carry, its blank line included, or -1."""
         cdef Py_ssize_t n
@@ -352,7 +358,7 @@ cdef class SSEParser:
                 if self.carry[self.x_pos] == c'\n':
                     self.x_pos += 1
             if self.hot is not None and self.x_block < 0 and not self.skip_lf:
-                behind = self.hot.match_at(self.carry + self.x_pos, self.at_most(self.carry + self.x_pos, self.carry + self.carry_len))
+                behind = self.hot.match_at(self.carry + self.x_pos, self.bound(self.carry + self.x_pos, self.carry + self.carry_len))
                 if behind is not NULL:
                     self.x_pos = self.x_search = behind - self.carry
                     self.events += 1
@@ -430,6 +436,7 @@ cdef class SSEParser:
             self.bare = True
             self.data = [line]
             self.x_start = self.carry_at + at
+            self.x_value = at
             if line.rstrip()[-1] == first + 2:  # } closes {, ] closes [
                 return self.dispatch(False)
         elif field and line[:4] == b"data":
@@ -455,6 +462,7 @@ cdef class SSEParser:
         cdef Py_ssize_t begin = self.x_block - self.carry_at, start = self.x_start, behind = self.x_pos
         cdef bint bare = self.bare
         cdef const char* p
+        cdef Py_ssize_t whole
         self.data = self.name = None
         self.bare = False
         self.x_block = self.x_start = -1
@@ -464,11 +472,14 @@ cdef class SSEParser:
             payload = b"\n".join(data)
             return (name, payload, start, cut) if payload.strip() else None
         payload = data[0]
-        if self.hot is not None and not bare and not cut:
+        if self.hot is not None and not cut:
             p = self.carry + self.x_value
             if self.skip_lf:  # the template runs through the whole blank line; with half of it there is nothing to learn
                 behind = behind + 1 if behind < self.carry_len and self.carry[behind] == c'\n' else begin
-            if self.hot.scan_at(self.carry + begin, behind - begin, p, p + len(payload)):
+            whole = behind - begin
+            if bare and p != self.carry + begin:  # a template of bare data begins with it (see `bound`)
+                whole = 0
+            if self.hot.scan_at(self.carry + begin, whole, p, p + len(payload)):
                 self.events += 1
                 self.appended += 1
                 return None

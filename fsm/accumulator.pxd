@@ -9,6 +9,7 @@ cdef class Accumulator(Cases):
     cpdef append(self, NormalizedEvent ev)
     cpdef _open_text(self, NormalizedEvent ev, kind)
     cpdef sign(self, NormalizedEvent ev)
+    cpdef _sign_text(self, Block block, start, signature)
     cpdef write(self, Block block, text)
     cpdef touch(self, Block block)
     cpdef open_tool(self, NormalizedEvent ev)

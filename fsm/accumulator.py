@@ -92,7 +92,10 @@ class Accumulator(Cases):
     def append(self, ev: NormalizedEvent) -> None:
         block = self.found
         assert block is not None
+        start = len(block.buffer)
         self.write(block, ev.text or ev.fragment or "")
+        if ev.signature:
+            self._sign_text(block, start, ev.signature)
 
     def open_text(self, ev: NormalizedEvent) -> None:
         self._open_text(ev, REFUSAL if ev.kind == REFUSAL else TEXT)
@@ -105,7 +108,7 @@ class Accumulator(Cases):
 
     def _open_text(self, ev: NormalizedEvent, kind: str) -> Block:
         explicit = ev.type == T.BLOCK_START
-        if not explicit and ev.index is not None and self.dialect["explicit_stops"]:
+        if not explicit and ev.index is not None and self.dialect["explicit_stops"] and not self.dialect.get("implicit_starts"):
             self.note("implicit_start", f"a {kind} block was opened by its delta on index {ev.index}")
         block = Block(kind, ev.index, len(self.blocks), self._position(ev.index), self._new_buffer(self.meter))
         self._open(block, explicit)
@@ -114,7 +117,16 @@ class Accumulator(Cases):
             self.meter.used += size
         if ev.text:
             self.write(block, ev.text)
+            if ev.signature and ev.type == T.TEXT_DELTA:
+                self._sign_text(block, 0, ev.signature)
         return block
+
+    def _sign_text(self, block: Block, start: int, signature: str) -> None:
+        """The text from byte `start` on has a signature of its own, which must not cover what comes later."""
+        if block.signed is None:
+            block.signed = []
+        block.signed.append((start, len(block.buffer), signature))
+        self.meter.used += len(signature)
 
     def sign(self, ev: NormalizedEvent) -> None:
         block = self.found

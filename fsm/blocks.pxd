@@ -1,7 +1,7 @@
 from fsm cimport _tables as T
 
 cdef class Block:
-    cdef public object kind, event, index, number, position, buffer, text, signature, extra, vendor
+    cdef public object kind, event, index, number, position, buffer, text, signature, signed, extra, vendor
     cdef public bint open, announced, left_out, signed_late
     cpdef canonical(self)
 

@@ -16,8 +16,8 @@ class Block:
     """One content block. `index` is its wire index (None where the wire has none), `number` its place in the order
     of opening, `open` whether it still takes deltas."""
 
-    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed_late",
-                 "text", "vendor")
+    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed",
+                 "signed_late", "text", "vendor")
 
     def __init__(self, kind: str, index: int | None, number: int, position: int, buffer: Buffer) -> None:
         self.kind = kind
@@ -31,6 +31,7 @@ class Block:
         self.left_out = False
         self.text = ""  # set when it is archived
         self.signature: Buffer | None = None
+        self.signed: list[tuple[int, int, str]] | None = None  # of text: stretches (in bytes) with a signature of their own
         self.signed_late = False  # the signature began after the block was closed
         self.extra: dict[str, Any] | None = None
         self.vendor: dict[str, Any] | None = None
@@ -44,6 +45,8 @@ class Block:
         block: dict[str, Any] = {"type": self.kind, self.kind: text}
         if self.kind == THINKING:
             block["signature"] = self.signature.text() if self.signature else None
+        if self.signed:
+            block["signatures"] = _stretches(text, self.signed)
         if self.extra:
             block |= self.extra
         return block
@@ -51,6 +54,18 @@ class Block:
     @property
     def empty(self) -> bool:
         return self.kind != OPAQUE and not (len(self.buffer) or self.text or self.signature)
+
+
+def _stretches(text: str, signed: list[tuple[int, int, str]]) -> list[dict[str, Any]]:
+    """The signed stretches of a text, in characters."""
+    data, byte, char = text.encode(), 0, 0
+    out = []
+    for start, end, signature in signed:
+        char += len(data[byte:start].decode("utf-8", "replace"))
+        length = len(data[start:end].decode("utf-8", "replace"))
+        out.append({"start": char, "end": char + length, "signature": signature})
+        byte, char = end, char + length
+    return out
 
 
 class Call(Block):

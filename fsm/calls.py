@@ -154,7 +154,8 @@ class Calls:
             return T.TOOL_INPUT_DELTA_ORPHAN
         if call.open or self.undecided(call):
             return T.TOOL_INPUT_DELTA_OWNED
-        return T.TOOL_INPUT_DELTA_LATE if call.stopped else T.TOOL_INPUT_DELTA_SEALED
+        # an index is a place, which its stop closes; under an id, the same call is said again
+        return T.TOOL_INPUT_DELTA_LATE if call.stopped and ev.index is not None else T.TOOL_INPUT_DELTA_SEALED
 
     def owners(self) -> list[Call]:
         """The calls that an ownerless fragment can belong to: unfinished or argument-less ones."""

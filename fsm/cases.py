@@ -77,7 +77,7 @@ class Cases:
         return self._lookup(index, TEXT if event == T.TEXT_DELTA else THINKING)
 
     def _case_text(self, ev: NormalizedEvent) -> int:
-        if not ev.text:
+        if not ev.text and not ev.signature:
             return T.TEXT_DELTA_BLANK
         kind = ev.kind or (TEXT if ev.type == T.TEXT_DELTA else THINKING)
         block = self.pending
@@ -86,6 +86,8 @@ class Cases:
         self.found = block
         if block is not None:
             return T.TEXT_DELTA_OWNED
+        if not ev.text:
+            return T.TEXT_DELTA_BLANK  # a signature alone opens no text
         return T.TEXT_DELTA_LATE if ev.index in self._closed else T.TEXT_DELTA_FRESH
 
     def _lookup(self, index: int | None, kind: str) -> Block | None:

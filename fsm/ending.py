@@ -97,13 +97,18 @@ class Ending:
         has_calls = bool(kept) and not cut
         if reason is None:
             acc.note("no_stop_reason", "the message ended without a stop reason")
-        elif at_eof:
+        elif at_eof and self._table["reason_ends"]:  # else the end of the connection is the terminator
             acc.note("no_terminator", "the connection ended after the stop reason, without the terminator")
         stop = canonical if cut or filtered else "tool_use" if has_calls else "end_turn" if reason is None or canonical == "tool_use" else canonical
-        if reason is not None and canonical is not None and stop != canonical:
+        if reason is not None and canonical is not None and stop != canonical and (stop != "tool_use" or self._says_calls()):
             acc.note("stop_reason_replaced", f"{reason!r} was stated; the content says {stop!r}")
         return Message(content=self._content(), id=acc.id, model=acc.model, stop_reason=stop, raw_stop_reason=reason,
                        usage=acc.usage, dropped_calls=dropped)
+
+    def _says_calls(self) -> bool:
+        """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""
+        table = self._table
+        return any(word == "tool_use" and raw not in table["failed_call"] for raw, word in table["stop_reasons"].items())
 
     def fail(self, ev: NormalizedEvent) -> tuple[ErrorInfo, Partial]:
         """Archive what is open, mark every call, and say what went wrong (fine print 10)."""

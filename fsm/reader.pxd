@@ -9,7 +9,7 @@ cdef class Reader:
     cdef bint _refused, _skip_bad
     cdef public bint curious, sniffed
     cdef public Dialect dialect
-    cdef public object name
+    cdef public object name, shape
     cdef public Py_ssize_t keepalives, useful
     cpdef owner(self, event, index)
     cpdef take(self, frame, number)

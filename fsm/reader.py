@@ -6,19 +6,20 @@ accumulator's.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
 import orjson
 
 from fsm import _tables as T
-from fsm import dialects
+from fsm import dialects, framings
 from fsm.accumulator import Accumulator
 from fsm.arguments import depth_of
 from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
-from fsm.sse import OVERFLOW, Frame
+from fsm.sse import BOM, OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
 _loads = orjson.loads
@@ -28,7 +29,8 @@ HEAD = 200  # bytes of a body that is no event stream, shown in the error
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "sniffed", "useful")
+    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "shape",
+                 "sniffed", "useful")
 
     def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
         self._acc = acc
@@ -42,6 +44,7 @@ class Reader:
         self._refused = False
         self.curious = True  # `look` wants to see what comes
         self.sniffed = False  # the first bytes were seen and begin an event stream
+        self.shape: str | None = None  # which framing they need (a key of `framings.SHAPES`), None for the usual one
         self.useful = 0
         self.keepalives = 0
         if self.name != dialects.AUTO:
@@ -60,12 +63,16 @@ class Reader:
 
         A body that begins like markup or compressed bytes is no event stream: it ends as ERRORED, with its beginning
         in the message, once enough of it is there to show. The beginning is kept also of a body that gives no event.
+        One that needs another framing than lines says so in `shape`, before any of it is given out.
         """
         undecided = self._foreign is None and not self.sniffed
         held = self._head if undecided else b""
         self._head += data[: HEAD - len(self._head)]
         if undecided:
-            first = self._head.removeprefix(b"\xef\xbb\xbf").lstrip()[:4]
+            first = self._head.removeprefix(BOM).lstrip()[:4]
+            self.shape = framings.shape_of(self._head)
+            if self.shape == framings.UNDECIDED and len(self._head) < HEAD:
+                return b""
             if first[:1] == b"<":
                 self._foreign = "not_event_stream"
             elif first[:2] == b"\x1f\x8b" or first == b"\x28\xb5\x2f\xfd":
@@ -147,10 +154,14 @@ class Reader:
         dialect = self.dialect
         if type(payload) is not dict:
             self._no_object(payload, event, data)
+        elif dialect is None and (inner := unwrapped(payload)) is not None:
+            self.take((None, inner, offset, cut), number)
         elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
             told = dialect.decode(payload, event, data)
             if told:
                 self.useful += 1
+            elif told is None and (inner := unwrapped(payload)) is not None:
+                self.take((None, inner, offset, cut), number)
             else:
                 self.keepalives += 1
                 if told is None:
@@ -221,6 +232,18 @@ class Reader:
             acc.handle(NormalizedEvent(T.ERROR, kind="incomplete_stream", message=f"the connection ended inside an event: {data[-80:]!r}"))
         else:
             acc.handle(NormalizedEvent(T.ERROR, kind="bad_payload", message=f"an event was lost, since its JSON does not parse ({why}): {data[:120]!r}"))
+
+
+def unwrapped(payload: dict[str, Any]) -> bytes | None:
+    """The event inside `{"chunk": {"bytes": "<base64>"}}` or `{"bytes": …}` (Bedrock InvokeModel), or None."""
+    chunk = payload.get("chunk", payload)
+    data = chunk.get("bytes") if isinstance(chunk, dict) else None
+    if not isinstance(data, str):
+        return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None
 
 
 def _refuse(constant: str) -> Any:

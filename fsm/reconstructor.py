@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from fsm import _backend, dialects, snapshots
+from fsm import _backend, dialects, framings, snapshots
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
 from fsm.errors import ErrorInfo, UsageError
@@ -30,7 +30,8 @@ DELTAS = ("none", "chunk", "each")
 class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     """Rebuilds one message from the raw bytes of one streaming response.
 
-    dialect:  "anthropic", "openai-chat", "canonical", or "auto" (from the first telling event).
+    dialect:  one of `fsm.dialects.DIALECTS` ("anthropic", "openai-chat", "gemini", "ollama", "bedrock-converse", "canonical"), or "auto" (from
+              the first telling event).
     tools:    a ToolRegistry, a mapping name -> JSON Schema, or a vendor's list of tools; None takes any name unchecked.
     limits:   default `Limits()`.
     timeouts: default `Timeouts()`; judged by `tick`.
@@ -96,6 +97,12 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
                                               self._reader.owner, acc.touch, acc.fields, acc.out))
 
+    def _reframe(self, shape: framings.Shape) -> None:
+        """The first bytes need another framing, which is one source for both engines and has no short cut."""
+        self._reader.shape = None
+        self._framing = shape(self._acc.limits.event_bytes, self._parts.framing)
+        self._unbound = self._armable = False
+
     # ------------------------------------------------------------ input
 
     def _feed(self, data: Body) -> list[Event]:
@@ -110,6 +117,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         reader = self._reader
         if reader.curious:
             data = reader.look(bytes(data))
+            if reader.shape in framings.SHAPES:
+                self._reframe(framings.SHAPES[reader.shape])
         if self._unbound:
             self._bind()
         framing, take = self._framing, reader.take

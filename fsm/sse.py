@@ -32,7 +32,7 @@ Frame = tuple[str | None, bytes, int, bool]
 OVERFLOW = b"\x00overflow"
 
 _LINE_END = re.compile(rb"[\r\n]")
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _NAMES_KEPT = 32  # different event names that are remembered
 _TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
 
@@ -118,9 +118,9 @@ class SSEParser:
 
     def _skip_bom(self) -> bool:
         head = bytes(self._buf[:3])
-        if len(head) < 3 and _BOM.startswith(head):
+        if len(head) < 3 and BOM.startswith(head):
             return False
-        if head == _BOM:
+        if head == BOM:
             self._cut_off(3)
         self._started = True
         return True

@@ -20,6 +20,7 @@ class Tool:
         import jsonschema_rs
 
         self.name = name
+        schema = _plain(schema) if isinstance(schema, Mapping) else schema
         self.schema = {} if schema is None else schema
         try:
             self._validator = jsonschema_rs.validator_for(self.schema if isinstance(self.schema, bool) else dict(self.schema))
@@ -46,7 +47,8 @@ class ToolRegistry:
     """Name -> schema of every tool the model may call.
 
     Accepts a mapping name -> JSON Schema, or a vendor's list of tool definitions (Anthropic `input_schema`, OpenAI
-    `function.parameters` or `parameters`, Gemini `functionDeclarations`). Raises SchemaError for a bad schema and
+    `function.parameters` or `parameters`, Gemini `functionDeclarations`, Bedrock `toolSpec`). A schema may be written in
+    Gemini's way (`"type": "OBJECT"`). Raises SchemaError for a bad schema and
     UsageError for something that is no tool definition.
     """
 
@@ -79,9 +81,11 @@ class ToolRegistry:
                 for declaration in declarations:
                     self._register_definition(declaration)
                 return
-            body = definition.get("function") if isinstance(definition.get("function"), Mapping) else definition
+            body = next((definition[k] for k in ("function", "toolSpec") if isinstance(definition.get(k), Mapping)), definition)
             if isinstance(body, Mapping) and isinstance(body.get("name"), str):
-                schema = next((body[k] for k in ("input_schema", "parameters", "parametersJsonSchema") if k in body), None)
+                schema = next((body[k] for k in ("input_schema", "parameters", "parametersJsonSchema", "inputSchema") if k in body), None)
+                if isinstance(schema, Mapping) and isinstance(schema.get("json"), Mapping):
+                    schema = schema["json"]  # Bedrock wraps it
                 self.register(body["name"], schema)
                 return
         raise UsageError(f"no tool definition: {definition!r}; pass a mapping name -> JSON Schema, or a vendor's list of tools")
@@ -102,3 +106,33 @@ class ToolRegistry:
     def candidates(self, value: dict[str, Any]) -> list[str]:
         """The tools that a call without a name can be for (R-46, R-47)."""
         return [name for name, tool in self._tools.items() if tool.fits(value)]
+
+
+_UPPER = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
+_COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`schema` with Gemini's spelling made JSON Schema's: types in upper case, `nullable`, counts as strings."""
+    out = dict(schema)
+    kind = out.get("type")
+    if isinstance(kind, str) and (kind in _UPPER or kind == "TYPE_UNSPECIFIED"):
+        del out["type"]
+        nullable = out.get("nullable") is True
+        if kind in _UPPER:
+            out["type"] = [kind.lower(), "null"] if nullable else kind.lower()
+        if nullable and isinstance(out.get("enum"), list):
+            out["enum"] = [*out["enum"], None]
+        for key in _COUNTS:
+            if isinstance(out.get(key), str) and out[key].isdigit():
+                out[key] = int(out[key])
+    for key in ("properties", "$defs", "definitions"):
+        if isinstance(out.get(key), Mapping):
+            out[key] = {name: _plain(s) if isinstance(s, Mapping) else s for name, s in out[key].items()}
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(out.get(key), list):
+            out[key] = [_plain(s) if isinstance(s, Mapping) else s for s in out[key]]
+    for key in ("items", "additionalProperties"):
+        if isinstance(out.get(key), Mapping):
+            out[key] = _plain(out[key])
+    return out

@@ -24,6 +24,7 @@ class Usage:
     reasoning_tokens: int | None = None
     basis: str = "unknown"
     raw: dict[str, Any] = field(default_factory=dict)
+    _parts: dict[tuple[str, ...], int] | None = field(default=None, init=False, repr=False, compare=False)  # the latest addends of sums
 
     def to_dict(self) -> dict[str, Any]:
         """The counts that are known; `input_tokens` and `output_tokens` always (0 where unknown)."""
@@ -49,13 +50,28 @@ class Usage:
         return read / whole if whole else None
 
 
-#: (our field, its place in the vendor's object): a place is a key, or the keys of nested objects
-Paths = tuple[tuple[str, str | tuple[str, ...]], ...]
+Path = tuple[str, ...]
+
+
+class Sum(tuple[Path, ...]):
+    """A count that a vendor gives in parts."""
+
+    __slots__ = ()
+
+
+#: (our field, its place in the vendor's object): a place is a key, the keys of nested objects, or a sum of such
+Paths = tuple[tuple[str, str | Sum | Path], ...]
 
 
 def paths(table: dict[str, list[str]]) -> Paths:
     """The `usage` table of a dialect (spec/dialects/*.yaml), flat: of the places of a field the first that counts is taken."""
-    return tuple((name, path if "." not in path else tuple(path.split("."))) for name, candidates in table.items() for path in candidates)
+    return tuple((name, _place(words)) for name, candidates in table.items() for words in candidates)
+
+
+def _place(words: str) -> str | Sum | Path:
+    if " + " in words:
+        return Sum(tuple(path.split(".")) for path in words.split(" + "))
+    return tuple(words.split(".")) if "." in words else words
 
 
 def _at(data: dict[str, Any], path: tuple[str, ...]) -> Any:
@@ -69,8 +85,23 @@ def _at(data: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _whole(value: Any) -> int | None:
-    """A count that came in another form than a plain number; None for what is none."""
+    """`value` as a count; None for anything but a whole number that is not negative."""
+    if type(value) is int:
+        return value if value >= 0 else None
     return int(value) if isinstance(value, float) and value.is_integer() and value >= 0 else None
+
+
+def _sum(usage: Usage, data: dict[str, Any], addends: Sum) -> int | None:
+    """The sum of what is there; a part that is missing or zero counts as it did before."""
+    if usage._parts is None:
+        usage._parts = {}
+    parts, named = usage._parts, False
+    for path in addends:
+        count = _whole(_at(data, path))
+        named = named or count is not None
+        if count:
+            parts[path] = count
+    return sum(parts.get(path, 0) for path in addends) if named else None
 
 
 def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
@@ -82,7 +113,7 @@ def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     before, cached = usage.input_tokens, usage.cache_read_input_tokens or 0
     taken = None
     for name, place in table:
-        count = data.get(place) if isinstance(place, str) else _at(data, place)
+        count = data.get(place) if isinstance(place, str) else _sum(usage, data, place) if isinstance(place, Sum) else _at(data, place)
         if count is None or name == taken:
             continue
         if type(count) is not int and (count := _whole(count)) is None:

@@ -157,7 +157,7 @@ def tables_pxi(spec: Spec) -> str:
 class HotTree:
     """The `hot` key paths of every dialect as two flat C arrays: nodes (objects) and their keys."""
 
-    ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE")
+    ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE", "FALSE", "FLAG")
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
@@ -182,8 +182,8 @@ class HotTree:
             return "ONLY", self._node(value["[0]"]), 0
         if len(value) == 1:
             (role, given), = value.items()
-            if role == "capture":
-                return "CAPTURE", self._spec.events[given]["id"], 0
+            if role in ("capture", "flag"):
+                return role.upper(), self._spec.events[given]["id"], 0
             if role == "index":
                 return "INDEX", 0, 0
             if role in ("literal", "kind"):

@@ -226,7 +226,17 @@ def _check_archived(spec: Spec) -> Iterator[str]:
                 todo.append((to, now))
 
 
-ROLES = ("literal", "index", "kind", "capture")
+# What the `hot` tree of a dialect may say of a key (_speedups/scan.pxi takes the event only if every key agrees):
+#   skip            any value, which says nothing in a delta
+#   empty           null, "", [] or {}
+#   zero, false     0; false or empty
+#   literal: word   this string (a discriminator: it must be there)
+#   kind: {w: E}    one of these strings, and which event the capture must be then (a discriminator too)
+#   flag: E         true makes the capture this event; false or empty does not
+#   index: kind     the index of the block or call
+#   capture: E      the string that is the delta's text
+#   {key: …}        an object; under the one key "[0]", an array with one object or nothing
+ROLES = ("literal", "index", "kind", "capture", "flag")
 CANONICAL_REASONS = {"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn", "content_filter"}
 USAGE_FIELDS = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"]
 
@@ -250,12 +260,12 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
 
 def _check_hot(spec: Spec, dialect: str, tree: Any, path: str) -> Iterator[str]:
     if isinstance(tree, str):
-        if tree not in ("skip", "empty", "zero"):
+        if tree not in ("skip", "empty", "zero", "false"):
             yield f"dialect {dialect}: unknown role {tree} at {path}"
     elif len(tree) == 1 and next(iter(tree)) in ROLES:
         (role, value), = tree.items()
         hot = {e for e in spec.events if spec.events[e].get("hot")}
-        named = {value} if role == "capture" else set(value.values()) if role == "kind" else set()
+        named = {value} if role in ("capture", "flag") else set(value.values()) if role == "kind" else set()
         yield from (f"dialect {dialect}: {event} at {path} is no hot event" for event in named - hot)
     else:
         for key, value in tree.items():

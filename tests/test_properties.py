@@ -29,7 +29,8 @@ def event(type_: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dic
 
 
 CONTENT = st.one_of(
-    event("text_delta", index=INDEX, text=WORDS), event("thinking_delta", index=INDEX, text=WORDS), event("signature_delta", index=INDEX, signature=WORDS),
+    event("text_delta", index=INDEX, text=WORDS), event("text_delta", text=WORDS, signature=WORDS),
+    event("thinking_delta", index=INDEX, text=WORDS), event("signature_delta", index=INDEX, signature=WORDS),
     event("tool_use_start", index=INDEX, id=IDS, name=NAMES, fragment=PIECES | st.none(), sibling=st.booleans()),
     event("tool_use_start", index=INDEX, id=IDS, name=NAMES), event("tool_input_delta", index=INDEX, id=st.none() | IDS, fragment=PIECES),
     event("tool_input_delta", index=INDEX, fragment=PIECES), event("tool_use_stop", index=INDEX, id=IDS), event("block_stop", index=INDEX),
@@ -42,7 +43,7 @@ CONTENT = st.one_of(
 ENDS = st.one_of(event("stop_reason", reason=REASONS), event("message_stop"), event("message_start", id=IDS), event("error", kind=st.just("api_error")))
 TAIL = st.lists(ENDS | CONTENT, max_size=4)
 STREAMS = st.tuples(st.lists(CONTENT, max_size=12), TAIL).map(lambda t: [{k: v for k, v in e.items() if v is not None} for e in t[0] + t[1]])
-DIALECTS = st.sampled_from(["canonical", "anthropic", "openai-chat"])
+DIALECTS = st.sampled_from(list(T.DIALECTS))
 TOOLSETS = st.sampled_from([None, TOOLS])
 
 

@@ -7,11 +7,14 @@ from typing import Any
 from fsm import _tables as T
 from fsm.dialects.anthropic import Anthropic
 from fsm.dialects.base import Dialect, Sink
+from fsm.dialects.bedrock import BedrockConverse
 from fsm.dialects.canonical import Canonical
+from fsm.dialects.gemini import Gemini
+from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.errors import UnknownDialectError
 
-DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical)}
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -36,7 +39,11 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
     2. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
     3. there are `choices`, or the object is a completion's -> openai-chat;
-    4. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    4. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
+       code and a status in words -> gemini;
+    5. `done` is a boolean beside a `message` or a `response` -> ollama;
+    6. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
+    7. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -48,6 +55,15 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     if "choices" in payload or str(payload.get("object", "")).startswith(("chat.completion", "text_completion")):
         return OpenAIChat.name
     error = payload.get("error")
+    wrapped = payload.get("response")
+    if not (Gemini.KEYS.isdisjoint(payload) and Gemini.KEYS.isdisjoint(wrapped if isinstance(wrapped, dict) else ())):
+        return Gemini.name
+    if isinstance(error, dict) and isinstance(error.get("code"), int) and isinstance(error.get("status"), str) and "type" not in error:
+        return Gemini.name
+    if Ollama.speaks(payload):
+        return Ollama.name
+    if BedrockConverse.speaks(payload, event):
+        return BedrockConverse.name
     if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
         return Anthropic.name
     return OpenAIChat.name if error else None

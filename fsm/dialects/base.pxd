@@ -2,7 +2,6 @@ from fsm cimport _tables as T
 
 cdef class Dialect:
     cdef public object choice, delta, emit
-    cdef public bint direct
     cpdef decode(self, payload, event, raw)
 
 cpdef words(value)

@@ -28,13 +28,17 @@ class Dialect:
 
     name = ""
 
-    __slots__ = ("choice", "delta", "direct", "emit")
+    __slots__ = ("choice", "delta", "emit")
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
         self.emit = sink.handle
         self.delta = sink.delta
         self.choice = choice
-        self.direct = True  # content of the wire is a text delta of the alphabet now, so that the compiled engine may take it
+
+    @property
+    def direct(self) -> bool:
+        """Whether content of the wire is a text delta of the alphabet now, so that the compiled engine may take it."""
+        return True
 
     @property
     def holds(self) -> bool:

@@ -1,6 +1,5 @@
 from fsm cimport _tables as T
+from fsm.dialects.think cimport TaggedDialect
 
-from fsm.dialects.base cimport Dialect
-
-cdef class OpenAIChat(Dialect):
-    cdef object _tags, _unknown
+cdef class OpenAIChat(TaggedDialect):
+    cdef object _unknown

@@ -6,8 +6,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
-from fsm.dialects.think import ThinkTags
+from fsm.dialects.base import Sink, error_event, number, text, words
+from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.events import NormalizedEvent
 
 
@@ -15,18 +15,16 @@ _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "
 _OTHERS = frozenset({"refusal", "tool_calls", "function_call"})
 
 
-class OpenAIChat(Dialect):
+class OpenAIChat(TaggedDialect):
     """`choices[].delta`, `finish_reason`, `usage`, `[DONE]`; also whole `message`s and legacy `text` (R-36)."""
 
     name = "openai-chat"
 
-    __slots__ = ("_tags", "_unknown")
+    __slots__ = ("_unknown",)
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
         super().__init__(sink, choice)
         self._unknown = {"id", "model"}  # metadata to look for, until content begins
-        self._tags = ThinkTags()
-        self.direct = False  # until the content cannot begin with <think> any more
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         choices = payload.get("choices")
@@ -55,15 +53,6 @@ class OpenAIChat(Dialect):
         self.flush()
         self.emit(NormalizedEvent(T.MESSAGE_STOP))
         return True
-
-    @property
-    def holds(self) -> bool:
-        return self._tags.holds
-
-    def flush(self) -> None:
-        for thinking, piece in self._tags.flush():
-            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
-        self.direct = self._tags.off
 
     # ------------------------------------------------------------ one chunk
 
@@ -94,7 +83,7 @@ class OpenAIChat(Dialect):
         else:
             if words(choice.get("text")):  # legacy completions
                 self._unknown = set()
-                self._content(choice["text"])
+                self.content(choice["text"])
             if isinstance(choice.get("message"), dict):
                 self._snapshot(choice["message"], raw, "choices", at, "message")
         reason = choice.get("finish_reason")
@@ -114,7 +103,7 @@ class OpenAIChat(Dialect):
         content = delta.get("content")
         if content:
             if type(content) is str:
-                self._content(content)
+                self.content(content)
             elif isinstance(content, list):
                 self._parts(content)
         if not _OTHERS.isdisjoint(delta):
@@ -138,22 +127,14 @@ class OpenAIChat(Dialect):
             self.flush()
             self._call({"function": legacy}, False, raw, *path)
 
-    def _content(self, content: str) -> None:
-        if self.direct:
-            self.delta(T.TEXT_DELTA, None, content)
-            return
-        for thinking, piece in self._tags.feed(content):
-            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
-        self.direct = self._tags.off
-
     def _parts(self, parts: list[Any]) -> None:
         """Content as a list of typed parts (Mistral and others)."""
         for part in parts:
             if isinstance(part, str):
-                self._content(part)
+                self.content(part)
             elif isinstance(part, dict):
                 if words(part.get("text")) and part.get("type") in ("text", "output_text", None):
-                    self._content(part["text"])
+                    self.content(part["text"])
                 elif part.get("type") in ("thinking", "reasoning"):
                     inner = part.get("thinking") or part.get("text") or part.get("reasoning")
                     pieces = [p.get("text") if isinstance(p, dict) else p for p in inner] if isinstance(inner, list) else [inner]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsm import _tables as T
+from fsm.dialects.base import Dialect, Sink
+
 OPEN, CLOSE = "<think>", "</think>"
 _SPACE_HELD = 64
 
@@ -68,3 +71,33 @@ class ThinkTags:
             yield self._stage == _INSIDE, held
         if self._stage == _START and held:
             self._stage = _OFF
+
+
+class TaggedDialect(Dialect):
+    """A dialect whose content may begin with `<think>`."""
+
+    __slots__ = ("_tags",)
+
+    def __init__(self, sink: Sink, choice: int = 0) -> None:
+        super().__init__(sink, choice)
+        self._tags = ThinkTags()
+
+    @property
+    def direct(self) -> bool:
+        return self._tags.off  # the content cannot begin with <think> any more
+
+    @property
+    def holds(self) -> bool:
+        return self._tags.holds
+
+    def content(self, content: str) -> None:
+        """Take content, which is not empty."""
+        if self._tags.off:
+            self.delta(T.TEXT_DELTA, None, content)
+            return
+        for thinking, piece in self._tags.feed(content):
+            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
+
+    def flush(self) -> None:
+        for thinking, piece in self._tags.flush():
+            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
