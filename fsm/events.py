@@ -59,6 +59,8 @@ class NormalizedEvent:
     extra: dict[str, Any] | None = None
     #: the event stands beside another of its kind in one wire delta (fine print 6)
     sibling: bool = False
+    #: the event states again, in full, what was said before, as its protocol does: no anomaly
+    restated: bool = False
     #: a full restatement of the message: blocks in canonical form
     content: list[dict[str, Any]] | None = None
 
@@ -105,7 +107,7 @@ class NormalizedEvent:
 _TYPES: dict[str, Any] = {
     "index": int, "text": str, "id": str, "name": str, "fragment": str, "signature": str, "usage": dict, "reason": str,
     "code": str, "message": str, "model": str, "kind": str, "block": dict, "input": str, "extra": dict, "sibling": bool,
-    "content": list,
+    "restated": bool, "content": list,
 }
 
 

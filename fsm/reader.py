@@ -18,6 +18,7 @@ from fsm.arguments import depth_of
 from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
+from fsm.recent import Recent
 from fsm.sse import OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
@@ -27,7 +28,8 @@ HEAD = 200  # bytes of a body that is no event stream, shown in the error
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "sniffed", "useful")
+    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_recent", "_refused", "_serial", "_skip_bad", "curious", "dialect", "keepalives", "name",
+                 "sniffed", "useful")
 
     def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
         self._acc = acc
@@ -42,6 +44,8 @@ class Reader:
         self.sniffed = False  # the first bytes were seen and begin an event stream
         self.useful = 0
         self.keepalives = 0
+        self._serial: str | None = None  # the key of the wire's own chunk number
+        self._recent = Recent()
         if self.name != dialects.AUTO:
             self._choose(self.name)
 
@@ -49,6 +53,7 @@ class Reader:
         self.name = name
         self.dialect = dialects.make(name, self._acc, self._choice)
         self._acc.dialect = T.DIALECTS[name]
+        self._serial = T.DIALECTS[name].get("serial")
         return self.dialect
 
     # ------------------------------------------------------------ the first bytes
@@ -141,6 +146,8 @@ class Reader:
         if type(payload) is not dict:
             self._no_object(payload, event, data)
         elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
+            if self._serial is not None and self._again(payload, data):
+                return
             told = dialect.decode(payload, event, data)
             if told:
                 self.useful += 1
@@ -148,6 +155,15 @@ class Reader:
                 self.keepalives += 1
                 if told is None:
                     acc.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+
+    def _again(self, payload: dict[str, Any], data: bytes) -> bool:
+        """Whether the wire's own number and the payload are those of an event just seen (fine print 16)."""
+        number = payload.get(self._serial or "")
+        if type(number) is not int or number <= 0 or not self._recent.again(number, data):
+            return False
+        self.keepalives += 1
+        self._acc.note("duplicate_event", f"event {number} came again: {data[:80]!r}")
+        return True
 
     def _no_object(self, payload: Any, event: str | None, data: bytes) -> None:
         """A list stands for its objects; any other value says nothing."""

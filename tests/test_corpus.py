@@ -98,6 +98,7 @@ def _failure(got: dict[str, Any], want: dict[str, Any]):
 def test_the_corpus_is_there():
     assert len([c for c in CASES if c.startswith("anthropic_")]) >= 35
     assert len([c for c in CASES if c.startswith("openai_")]) >= 70
+    assert len([c for c in CASES if c.startswith("responses_")]) >= 12
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -119,6 +120,7 @@ def test_the_comparison_can_fail():
 STATED = {
     "anthropic": re.compile(rb'message_stop|"stop_reason":\s*"[^"]+"'),
     "openai-chat": re.compile(rb'\[DONE\]|"finish_reason":\s*"[^"]+"'),
+    "openai-responses": re.compile(rb'"type":\s*"response\.(completed|incomplete)"'),
 }
 
 

@@ -9,9 +9,10 @@ from fsm.dialects.anthropic import Anthropic
 from fsm.dialects.base import Dialect, Sink
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.openai_chat import OpenAIChat
+from fsm.dialects.openai_responses import OpenAIResponses
 from fsm.errors import UnknownDialectError
 
-DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical)}
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, OpenAIResponses)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -34,15 +35,18 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
 
     The rules, in this order:
     1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
-    2. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
-    3. there are `choices`, or the object is a completion's -> openai-chat;
-    4. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    2. it begins with `response.`, or the payload is a whole response -> openai-responses;
+    3. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
+    4. there are `choices`, or the object is a completion's -> openai-chat;
+    5. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
         word = event
     if word in Anthropic.TYPES or (word == "message" and isinstance(payload.get("content"), list)):
         return Anthropic.name
+    if (word or "").startswith("response.") or payload.get("object") == "response":
+        return OpenAIResponses.name
     if word in Canonical.TYPES:
         return Canonical.name
     if "choices" in payload or str(payload.get("object", "")).startswith(("chat.completion", "text_completion")):
