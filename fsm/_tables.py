@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "0a2922de298297b4"
+SPEC_DIGEST: Final = "b0db614821ddae84"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0
@@ -671,7 +671,56 @@ DIALECTS: Final[dict[str, dict[str, Any]]] = {'anthropic': {'name': 'anthropic',
                                 'output_tokens': ['output_tokens', 'completion_tokens'],
                                 'cache_read_input_tokens': ['input_tokens_details.cached_tokens', 'prompt_tokens_details.cached_tokens'],
                                 'cache_creation_input_tokens': ['input_tokens_details.cache_write_tokens'],
-                                'reasoning_tokens': ['output_tokens_details.reasoning_tokens']}}}
+                                'reasoning_tokens': ['output_tokens_details.reasoning_tokens']}},
+ 'cohere': {'name': 'cohere',
+            'id': 4,
+            'positional': False,
+            'explicit_stops': True,
+            'reason_ends': True,
+            'lift_think': False,
+            'basis': 'includes_cached',
+            'stop_reasons': {'COMPLETE': 'end_turn',
+                             'STOP_SEQUENCE': 'stop_sequence',
+                             'MAX_TOKENS': 'max_tokens',
+                             'ERROR_LIMIT': 'max_tokens',
+                             'TOOL_CALL': 'tool_use',
+                             'ERROR_TOXIC': 'content_filter'},
+            'cut': ['MAX_TOKENS', 'ERROR_LIMIT'],
+            'filtered': ['ERROR_TOXIC'],
+            'failed_call': [],
+            'usage': {'input_tokens': ['tokens.input_tokens', 'billed_units.input_tokens'],
+                      'output_tokens': ['tokens.output_tokens', 'billed_units.output_tokens'],
+                      'cache_read_input_tokens': ['cached_tokens'],
+                      'cache_creation_input_tokens': [],
+                      'reasoning_tokens': ['tokens.reasoning_tokens']}},
+ 'dsh': {'name': 'dsh',
+         'id': 5,
+         'positional': True,
+         'explicit_stops': True,
+         'reason_ends': True,
+         'lift_think': False,
+         'basis': 'unknown',
+         'stop_reasons': {'stop': 'end_turn',
+                          'end-turn': 'end_turn',
+                          'completed': 'end_turn',
+                          'tool-calls': 'tool_use',
+                          'tool-call': 'tool_use',
+                          'tool-use': 'tool_use',
+                          'max-tokens': 'max_tokens',
+                          'length': 'max_tokens',
+                          'context-window': 'max_tokens',
+                          'stop-sequence': 'stop_sequence',
+                          'pause-turn': 'pause_turn',
+                          'content-filter': 'content_filter',
+                          'refusal': 'refusal'},
+         'cut': ['max-tokens', 'length', 'context-window'],
+         'filtered': ['content-filter', 'refusal'],
+         'failed_call': [],
+         'usage': {'input_tokens': ['inputTokens', 'input_tokens'],
+                   'output_tokens': ['outputTokens', 'output_tokens'],
+                   'cache_read_input_tokens': ['cacheReadTokens', 'cacheReadInputTokens', 'cachedInputTokens'],
+                   'cache_creation_input_tokens': ['cacheWriteTokens', 'cacheCreationInputTokens'],
+                   'reasoning_tokens': ['reasoningTokens']}}}
 
 # the state diagram, drawn by transitions; also in spec/STREAM.md
 MERMAID: Final = """---

@@ -193,6 +193,8 @@ class Accumulator(Cases):
             fields, size = cleaned(ev.block)
             self.meter.used += size
             block.extra = {**(block.extra or {}), **fields}  # the last word on a vendor's own fields
+        if ev.signature and block.signature is None and block.kind == THINKING:
+            self.sign(ev)
         have, want = block.buffer.text() if block.open else block.text, mend(ev.text or "")
         if block.open and len(want) > len(have) and want.startswith(have):
             self._turn_away()

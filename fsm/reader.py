@@ -108,7 +108,7 @@ class Reader:
         dialect = self.dialect
         if dialect is None or dialect.holds or (event == T.TEXT_DELTA and not dialect.direct):
             return None
-        return self._acc.owner(event, index)
+        return self._acc.owner(event, dialect.address(event, index))
 
     def pushed(self) -> None:
         """A normalized event was pushed by hand: it is in the canonical dialect unless another was named."""

@@ -170,7 +170,8 @@ def test_ids_are_stable():
         0: "MESSAGE_START", 1: "TEXT_DELTA", 2: "THINKING_DELTA", 3: "SIGNATURE_DELTA", 4: "TOOL_USE_START", 5: "TOOL_INPUT_DELTA", 6: "TOOL_USE_STOP",
         7: "BLOCK_START", 8: "BLOCK_STOP", 9: "OPAQUE_BLOCK", 10: "USAGE", 11: "STOP_REASON", 12: "MESSAGE_STOP", 13: "PING", 14: "ERROR", 15: "CANCEL",
         16: "TIMEOUT", 17: "OVERFLOW", 18: "EOF", 19: "SNAPSHOT"}
-    assert {name: d["id"] for name, d in T.DIALECTS.items()} == {"anthropic": 0, "openai-chat": 1, "canonical": 2, "openai-responses": 3}
+    assert {name: d["id"] for name, d in T.DIALECTS.items()} == {"anthropic": 0, "openai-chat": 1, "canonical": 2, "openai-responses": 3,
+                                                               "cohere": 4, "dsh": 5}
 
 
 def test_the_vocabulary_is_closed():  # R-16 R-02
