@@ -15,12 +15,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fsm import _events, _tables, buffer, machine, sse
+from fsm import _events, _tables, buffer, machine, recent, sse
 from fsm.errors import UnknownEngineError
 
 
 class Engine(NamedTuple):
-    """The twinned parts of one engine: framing, the table step, block buffers.
+    """The twinned parts of one engine: framing, the table step, block buffers, the memory of numbered events.
 
     `shortcut` makes what appends bare deltas without Python (compiled only); `learn` tells whether it uses templates.
     """
@@ -30,11 +30,12 @@ class Engine(NamedTuple):
     stepper: Callable[[Any], Any]
     meter: Callable[[], Any]
     buffer: Callable[[Any], Any]
+    recent: Callable[[], Any]
     shortcut: Callable[..., Any] | None = None
     learn: bool = False
 
 
-PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer)
+PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer, recent.Recent)
 
 
 def _flag(name: str) -> bool:
@@ -66,7 +67,7 @@ def _load() -> Any:
 
 
 speedups = _load()
-_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
+_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer, speedups.Recent)
 COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True)
 _EVENTS_OF: Any = _events if speedups is None else speedups
 EVENTS = (_EVENTS_OF.Event, _EVENTS_OF.TextDelta, _EVENTS_OF.ThinkingDelta, _EVENTS_OF.ToolInputDelta)

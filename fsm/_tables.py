@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "b0db614821ddae84"
+SPEC_DIGEST: Final = "4f24eddf6fc0ccba"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0

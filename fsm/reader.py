@@ -7,6 +7,7 @@ accumulator's.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -18,7 +19,6 @@ from fsm.arguments import depth_of
 from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
-from fsm.recent import Recent
 from fsm.sse import OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
@@ -28,11 +28,12 @@ HEAD = 200  # bytes of a body that is no event stream, shown in the error
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_recent", "_refused", "_serial", "_skip_bad", "curious", "dialect", "keepalives", "name",
-                 "sniffed", "useful")
+    __slots__ = ("_acc", "_choice", "_foreign", "_head", "_new_recent", "_refused", "_serial", "_skip_bad", "curious", "dialect", "keepalives",
+                 "name", "recent", "sniffed", "useful")
 
-    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
+    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any]) -> None:
         self._acc = acc
+        self._new_recent = new_recent
         self._choice = choice
         self._skip_bad = skip_bad
         self._head = b""
@@ -44,8 +45,8 @@ class Reader:
         self.sniffed = False  # the first bytes were seen and begin an event stream
         self.useful = 0
         self.keepalives = 0
-        self._serial: str | None = None  # the key of the wire's own chunk number
-        self._recent = Recent()
+        self._serial = ""  # the key of the wire's own chunk number
+        self.recent: Any = None  # the last numbered events, where the wire numbers them
         if self.name != dialects.AUTO:
             self._choose(self.name)
 
@@ -53,7 +54,9 @@ class Reader:
         self.name = name
         self.dialect = dialects.make(name, self._acc, self._choice)
         self._acc.dialect = T.DIALECTS[name]
-        self._serial = T.DIALECTS[name].get("serial")
+        if "serial" in T.DIALECTS[name]:
+            self._serial = T.DIALECTS[name]["serial"]
+            self.recent = self._new_recent()
         return self.dialect
 
     # ------------------------------------------------------------ the first bytes
@@ -146,7 +149,7 @@ class Reader:
         if type(payload) is not dict:
             self._no_object(payload, event, data)
         elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
-            if self._serial is not None and self._again(payload, data):
+            if self.recent is not None and self._again(payload, data):
                 return
             told = dialect.decode(payload, event, data)
             if told:
@@ -158,8 +161,8 @@ class Reader:
 
     def _again(self, payload: dict[str, Any], data: bytes) -> bool:
         """Whether the wire's own number and the payload are those of an event just seen (fine print 16)."""
-        number = payload.get(self._serial or "")
-        if type(number) is not int or number <= 0 or not self._recent.again(number, data):
+        number = payload.get(self._serial)
+        if type(number) is not int or number <= 0 or not self.recent.again(number, data):
             return False
         self.keepalives += 1
         self._acc.note("duplicate_event", f"event {number} came again: {data[:80]!r}")

@@ -17,15 +17,15 @@ class Recent:
 
     def __init__(self) -> None:
         self.top = 0
-        self._seen: list[tuple[int, bytes]] = []
+        self._seen: list[bytes] = []
 
     def again(self, number: int, data: bytes) -> bool:
         """Whether this is an event just seen; if not, it is remembered."""
         if len(data) > LONGEST:
             data = b""
-        elif (number, data) in self._seen:
+        elif data in self._seen:  # the number is in the payload: equal bytes are equal numbers
             return True
-        self._seen.append((number, data))
+        self._seen.append(data)
         del self._seen[:-KEPT]
         self.top = max(self.top, number)
         return False

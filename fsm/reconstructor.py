@@ -62,7 +62,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         super().__init__()
         self._metrics = Metrics()
         self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, ToolRegistry.of(tools), limits, deltas)
-        self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip")
+        self._reader = Reader(self._acc, dialect, choice, on_bad_event == "skip", parts.recent)
         self._framing = parts.framing(limits.event_bytes)
         self._parts = parts
         self._deltas = deltas
@@ -81,7 +81,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             acc, parts = self._acc, self._parts
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc.touch, acc.fields, acc.out))
+                                              self._reader.owner, acc.touch, acc.fields, acc.out, self._reader.recent))
 
     # ------------------------------------------------------------ input
 

@@ -226,7 +226,7 @@ def _check_archived(spec: Spec) -> Iterator[str]:
                 todo.append((to, now))
 
 
-ROLES = ("literal", "index", "kind", "capture")
+ROLES = ("literal", "index", "kind", "capture", "address", "part")
 CANONICAL_REASONS = {"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn", "content_filter"}
 USAGE_FIELDS = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"]
 
@@ -243,6 +243,8 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
             yield from (f"dialect {name}: {group} names the unlisted reason {raw}" for raw in d[group] if raw not in d["stop_reasons"])
         yield from (f"dialect {name}: unknown usage field {f}" for f in d["usage"] if f not in USAGE_FIELDS)
         yield from _check_hot(spec, name, d["hot"], "")
+        if "serial" in d and d["hot"] and d["hot"].get(d["serial"]) != "serial":
+            yield f"dialect {name}: {d['serial']} numbers the events, so its role in the hot tree is serial"
     for code, cls in spec.errors["codes"].items():
         if cls not in spec.errors["classes"]:
             yield f"errors: code {code} has the unknown class {cls}"
@@ -250,12 +252,12 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
 
 def _check_hot(spec: Spec, dialect: str, tree: Any, path: str) -> Iterator[str]:
     if isinstance(tree, str):
-        if tree not in ("skip", "empty", "zero"):
+        if tree not in ("skip", "empty", "zero", "serial"):
             yield f"dialect {dialect}: unknown role {tree} at {path}"
     elif len(tree) == 1 and next(iter(tree)) in ROLES:
         (role, value), = tree.items()
         hot = {e for e in spec.events if spec.events[e].get("hot")}
-        named = {value} if role == "capture" else set(value.values()) if role == "kind" else set()
+        named = {value} - {"kind"} if role == "capture" else set(value.values()) if role == "kind" else set()
         yield from (f"dialect {dialect}: {event} at {path} is no hot event" for event in named - hot)
     else:
         for key, value in tree.items():

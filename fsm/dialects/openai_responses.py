@@ -20,7 +20,8 @@ from typing import Any
 from fsm import _tables as T
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
-from fsm.dialects.responses_items import CALLS, CONTENT, PER_ITEM, address_of, arguments_of, as_object, fields_of, is_json, kind_of, read_part, stated_parts
+from fsm.dialects.responses_items import (CALLS, CONTENT, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, as_object, fields_of, is_json, kind_of,
+                                          read_part, stated_parts)
 from fsm.events import NormalizedEvent
 
 _ITEMS_KEPT = 64  # items that are remembered while they stream
@@ -41,9 +42,9 @@ class _Item:
 
     def addresses(self, kind: str, base: int) -> Iterator[int]:
         """The addresses of the parts of a kind, beginning at `base`; where they end, those that follow."""
-        known = [a for k, a in self.parts if k == kind and base <= a < base + CONTENT]
+        known = [a for k, a in self.parts if k == kind and base <= a < base + ROOM]
         yield from known
-        yield from range(max(known) + 1 if known else base, base + CONTENT)
+        yield from range(max(known) + 1 if known else base, base + ROOM)
 
 
 class OpenAIResponses(Dialect):
@@ -80,6 +81,14 @@ class OpenAIResponses(Dialect):
 
     def word(self, data: bytes) -> bool:
         return data.strip() == b"[DONE]"  # no part of this dialect, and often there
+
+    def address(self, event: int, index: int | None) -> int | None:
+        """A part is taken without this class only once it has heard of it."""
+        kind = {T.TEXT_DELTA: TEXT, T.THINKING_DELTA: THINKING}.get(event)
+        if kind is None or index is None:
+            return index
+        item = self._items.get(index // PER_ITEM)
+        return index if item is not None and (kind, index) in item.parts else -1
 
     # ------------------------------------------------------------ the response
 
@@ -251,8 +260,10 @@ class OpenAIResponses(Dialect):
         index = self._index(payload, text(payload.get("item_id")))
         if index is None:
             return None, {}
-        base = index * PER_ITEM + (0 if key == "summary_index" else CONTENT)
-        address = base + min(max(number(payload.get(key)) or 0, 0), CONTENT - 1)
+        if key not in payload and (other := "content_index" if key == "summary_index" else "summary_index") in payload:
+            key = other  # whatever the event calls itself
+        base = index * PER_ITEM + (SUMMARY if key == "summary_index" else CONTENT)
+        address = base + min(max(number(payload.get(key)) or 0, 0), ROOM - 1)
         item = self._item(index)
         if (kind, address) in item.parts:
             return address, {}

@@ -9,8 +9,10 @@ from fsm.arguments import cleaned, compact, exactly, loads
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, words
 
-PER_ITEM = 1000  # addresses of an item: 0 its call, vendor block or first summary part, 500 its first content part
-CONTENT = 500
+PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
+SUMMARY = 1  # its first summary part; 0 is its call or vendor block
+CONTENT = 500  # its first content part
+ROOM = 499  # parts of either kind that are told apart
 _KINDS = {"output_text": TEXT, "text": TEXT, "refusal": REFUSAL, "reasoning_text": THINKING, "summary_text": THINKING}
 #: items that are calls of the caller's tools
 CALLS = frozenset({"function_call", "custom_tool_call"})
@@ -63,7 +65,7 @@ def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[
     A part of an unknown kind is a vendor block, and the further fields are all of it.
     """
     found: list[tuple[str, int, str | None, dict[str, Any]]] = []
-    for key, base in (("summary", 0), ("content", CONTENT)):
+    for key, base in (("summary", SUMMARY), ("content", CONTENT)):
         stated = item.get(key)
         if isinstance(stated, str):
             stated = [{"type": "output_text" if key == "content" else "summary_text", "text": stated}]
@@ -74,7 +76,7 @@ def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[
             elif read is not None and read[1]:
                 found.append((read[0], base, *read[1:]))
     if not found and kind_of(item) == "reasoning":
-        found.append((THINKING, 0, None, {}))
+        found.append((THINKING, SUMMARY, None, {}))
     return found
 
 
