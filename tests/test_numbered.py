@@ -164,8 +164,23 @@ def test_odd_places(tiers: tuple[str, ...], place: tuple[Any, Any]):
 
 
 def test_both_kinds_of_part_in_one_event(tiers: tuple[str, ...]):
-    parts = [delta("x", 10 + i, (0, 0), "reasoning_text", summary_index=i % 2) for i in range(8)]
-    assert agree(tiers, [*parts, END])["state"] == "COMPLETED"
+    """Its own kind of index counts, whichever comes last; the blocks of both are there."""
+    parts = [delta("s", 1 + i, (0, 0), "reasoning_summary_text", "summary_index") for i in range(3)]
+    parts += [delta("t", 10 + i, (0, 0), "reasoning_text", summary_index=0) for i in range(3)]
+    parts += [delta("s", 20 + i, (0, 0), "reasoning_summary_text", "summary_index", content_index=0) for i in range(3)]
+    got = agree(tiers, [*parts, END])
+    assert [b["thinking"] for b in got["message"]["content"]] == ["ssssss", "ttt"]
+
+
+def test_an_event_without_its_items_index(tiers: tuple[str, ...]):
+    """The item's id says which call it is for, and that is not the call in hand."""
+    parts = [frame({"type": "response.output_item.added", "output_index": i, "item": {"id": f"i{i}", "type": "function_call", "call_id": f"c{i}", "name": "f"}})
+             for i in range(2)]
+    for i, piece in enumerate(['{"a":', "1", "}"]):
+        for j in range(2):
+            parts += [frame({"type": "response.function_call_arguments.delta", **({} if i else {"output_index": j}), "item_id": f"i{j}", "delta": piece})]
+    got = agree(tiers, [*parts, END])
+    assert [b.get("input") for b in got["message"]["content"]] == [{"a": 1}, {"a": 1}]
 
 
 def test_more_items_than_are_remembered(tiers: tuple[str, ...]):
