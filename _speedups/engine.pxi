@@ -62,11 +62,13 @@ cdef class Shortcut:
         list out, blocks
         Route routes[MAX_ROUTES]
         int used
+        Recent recent           # the last numbered events, None where the wire does not number them
         Route* route            # the one that was appended to last, NULL for none
         bint unsettled          # the accumulator does not know that yet
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, list out):
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, list out,
+                 Recent recent=None):
         self.dialect = dialect
         self.learning = learn
         self.each = deltas == "each"
@@ -78,6 +80,7 @@ cdef class Shortcut:
         self.touch = touch
         self.fields = fields
         self.out = out
+        self.recent = recent
         self.blocks = []
 
     def __dealloc__(self):
@@ -94,8 +97,10 @@ cdef class Shortcut:
         if self.template is NULL or not self.template.ready:
             return NULL
         behind = match(self.template, p, end, &m)
-        if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
+        if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):
             return NULL
+        if m.serial >= 0:
+            self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)
         return behind
 
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
@@ -104,8 +109,11 @@ cdef class Shortcut:
         With `whole` 0 there is nothing to learn from the event.
         """
         cdef Scan s
-        if not scan_payload(&s, self.dialect, p, end) or not self.append(s.event, s.index, s.text, s.text_end, s.flags):
+        if (not scan_payload(&s, self.dialect, p, end)
+                or not self.append(s.event, s.index if s.part < 0 else s.index + s.part, s.serial, s.text, s.text_end, s.flags)):
             return False
+        if s.serial >= 0:
+            self.recent.push(s.serial, p, end)
         if self.learning and whole:
             if self.template is NULL:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
@@ -114,9 +122,14 @@ cdef class Shortcut:
             learn(self.template, &s, event, whole)
         return True
 
-    cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
-        """Add the text to the block that owns it; False where that takes a decision."""
+    cdef bint append(self, int event, long index, long serial, const char* text, const char* end, int flags) except -1:
+        """Add the text to the block that owns it; False where that takes a decision.
+
+        An event whose number is not the highest so far may be one just seen: Python compares it.
+        """
         cdef Route* route = self.route
+        if serial >= 0 and (self.recent is None or serial <= self.recent.top):
+            return False
         if self.meter.used + (end - text) > self.limit:
             return False
         if route is NULL or route.index != index or route.event != event:

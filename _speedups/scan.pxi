@@ -8,6 +8,14 @@
 #
 # No dialect's name is in here: tables only (FSM_NODES, FSM_KEYS, FSM_WORDS, FSM_ROOTS in _tables.pxi).
 #
+# Roles of a key (the value's syntax in spec/dialects/*.yaml):
+#   skip      any value; nobody reads it                         empty     must say nothing: null, "", [], {}
+#   zero      must be 0                                          literal   must be one of these strings, and be there
+#   kind      a string that names the event; must be there       capture   the text of this event, or of the event that `kind` names
+#   index     the block's index                                  serial    the wire's own number of the event (fsm/recent.py)
+#   address   the item's index times this; must be there         part      added to it: [first, how many]
+# An object is followed, "[0]" is an array of one object.
+#
 # While scanning, every value that a template may let vary is noted as a hole (template.pxi).
 
 cdef extern from "lexer.h":
@@ -22,23 +30,32 @@ cdef enum HoleKind:
     HOLE_INDEX     # the block's or call's index
     HOLE_STRING    # an ignored string
     HOLE_NUMBER    # an ignored number
+    HOLE_PART      # the part within an address
+    HOLE_SERIAL    # the wire's own number of the event
     HOLE_SPACE     # the run of spaces before the last brace (some upstreams pad there)
 
 cdef enum:
     MAX_HOLES = 24
     MAX_DEPTH = 30
+    MAX_ADDRESS = 1000000  # of an item, before it is multiplied
+    ANY_KIND = -2          # as the event of a captured string: what the KIND key demands (spec/emit.py)
 
 ctypedef struct Hole:
     HoleKind kind
     const char* start
     const char* end
+    int arg                # of an index: its factor; of a part: the first
+    int room               # of a part: how many
 
 ctypedef struct Scan:
-    const char* end        # of the payload
+    const char* begin      # of the payload
+    const char* end
     int event              # of the captured string, -1 without one
     int demanded           # the event that a KIND key demands, -1 without one
     int flagged            # the event that a FLAG key makes of the captured one, -1 without one
     long index             # -1 without one
+    long part              # -1 without one
+    long serial            # -1 without one
     const char* text       # the captured string, between its quotes
     const char* text_end
     int flags              # FSM_ESCAPED, FSM_WIDE of the captured string
@@ -52,6 +69,7 @@ cdef inline bint note(Scan* s, HoleKind kind, const char* start, const char* end
     s.holes[s.holes_used].kind = kind
     s.holes[s.holes_used].start = start
     s.holes[s.holes_used].end = end
+    s.holes[s.holes_used].arg = s.holes[s.holes_used].room = 0
     s.holes_used += 1
     return True
 
@@ -59,14 +77,17 @@ cdef inline bint note(Scan* s, HoleKind kind, const char* start, const char* end
 cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noexcept nogil:
     """Whether [p, end) is a bare delta that was understood; then `s` says which."""
     cdef int root = FSM_ROOTS[dialect]
+    s.begin = p
     s.end = end
     s.event = s.demanded = s.flagged = -1
-    s.index = -1
+    s.index = s.part = s.serial = -1
     s.flags = 0
     s.holes_used = 0
     if root < 0:
         return False
     p = scan_object(s, root, p, 0)
+    if s.event == ANY_KIND:
+        s.event = s.demanded
     if p is NULL or s.event < 0 or (s.demanded >= 0 and s.demanded != s.event):
         return False
     if s.flagged >= 0:
@@ -128,7 +149,8 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
         else:
             return NULL
     for i in range(count):  # a discriminator that is missing may stand elsewhere (R-28)
-        if (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND) and not seen >> i & 1:
+        if not seen >> i & 1 and (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND
+                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):
             return NULL
     return p + 1
 
@@ -150,15 +172,30 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         q = fsm_string(p + 1, end, &flags)
         if q is NULL or q == p + 1:
             return q + 1 if q is not NULL else NULL  # an empty string says nothing
-        if s.event >= 0 or not note(s, HOLE_TEXT, p + 1, q):
+        if s.event != -1 or not note(s, HOLE_TEXT, p + 1, q):
             return NULL
         s.event, s.flags, s.text, s.text_end = key.arg, flags, p + 1, q
         return q + 1
-    if role == FSM_ROLE_INDEX:
+    if role == FSM_ROLE_INDEX or role == FSM_ROLE_ADDRESS:
         if s.index >= 0:
             return NULL
-        q = fsm_small(p, end, &s.index)
-        return q if q is not NULL and note(s, HOLE_INDEX, p, q) else NULL
+        q = index_at(p, end, key.arg, &s.index)
+        if q is NULL or not note(s, HOLE_INDEX, p, q):
+            return NULL
+        s.holes[s.holes_used - 1].arg = key.arg
+        return q
+    if role == FSM_ROLE_PART:
+        if s.part >= 0:
+            return NULL
+        q = part_at(p, end, key.arg, key.count, &s.part)
+        if q is NULL or not note(s, HOLE_PART, p, q):
+            return NULL
+        s.holes[s.holes_used - 1].arg = key.arg
+        s.holes[s.holes_used - 1].room = key.count
+        return q
+    if role == FSM_ROLE_SERIAL:
+        q = fsm_small(p, end, &s.serial)
+        return q if q is not NULL and note(s, HOLE_SERIAL, p, q) else NULL
     if role == FSM_ROLE_LITERAL or role == FSM_ROLE_KIND:
         if p[0] != c'"':
             return NULL
@@ -190,6 +227,26 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         return NULL
     q = fsm_space(q, end)
     return q + 1 if q < end and q[0] == c']' else NULL
+
+
+cdef inline const char* index_at(const char* p, const char* end, int factor, long* index) noexcept nogil:
+    """Behind the index at p, which is multiplied; NULL for anything else."""
+    p = fsm_small(p, end, index)
+    if p is NULL or factor == 1:
+        return p
+    if index[0] > MAX_ADDRESS:
+        return NULL
+    index[0] *= factor
+    return p
+
+
+cdef inline const char* part_at(const char* p, const char* end, int first, int room, long* part) noexcept nogil:
+    """Behind the number of a part at p; NULL for anything else, and for one too many."""
+    p = fsm_small(p, end, part)
+    if p is NULL or part[0] >= room:
+        return NULL
+    part[0] += first
+    return p
 
 
 cdef const char* nothing(Scan* s, const char* p) noexcept nogil:

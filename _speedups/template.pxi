@@ -22,11 +22,13 @@ ctypedef struct Segment:
     short start             # of the literal, in Template.bytes
     short size
     short hole              # HoleKind behind it, -1 behind the last
+    int arg, room           # of that hole
 
 ctypedef struct Template:
     bint ready
     int event               # of the captured string
-    long index              # where it never varied
+    long index, part, serial  # where they never varied
+    int head, tail          # bytes of the event before and behind its payload
     int segments_used
     Segment segments[MAX_HOLES + 1]
     unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
@@ -40,7 +42,7 @@ ctypedef struct Template:
     short hole_end[MAX_HOLES]
 
 ctypedef struct Match:
-    long index
+    long index, part, serial
     const char* text
     const char* text_end
     int flags
@@ -101,7 +103,8 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
-    t.index = s.index
+    t.index, t.part, t.serial = s.index, s.part, s.serial
+    t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     start = 0
     t.segments_used = 0
     for i in range(s.holes_used):
@@ -109,6 +112,7 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
             continue  # it never varied: literal
         segment = &t.segments[t.segments_used]
         segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
+        segment.arg, segment.room = s.holes[i].arg, s.holes[i].room
         t.segments_used += 1
         start = t.hole_end[i]
     segment = &t.segments[t.segments_used]
@@ -122,7 +126,7 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
     """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index."""
     cdef const Segment* segment = &t.segments[0]
     cdef int flags
-    m.index = t.index
+    m.index, m.part, m.serial = t.index, t.part, t.serial
     m.text = m.text_end = NULL
     m.flags = 0
     while True:
@@ -142,7 +146,11 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
             flags = 0
             p = fsm_string(p, end, &flags)
         elif segment.hole == HOLE_INDEX:
-            p = fsm_small(p, end, &m.index)
+            p = index_at(p, end, segment.arg, &m.index)
+        elif segment.hole == HOLE_PART:
+            p = part_at(p, end, segment.arg, segment.room, &m.part)
+        elif segment.hole == HOLE_SERIAL:
+            p = fsm_small(p, end, &m.serial)
         elif segment.hole == HOLE_NUMBER:
             p = fsm_number(p, end)
         else:

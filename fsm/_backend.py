@@ -21,12 +21,12 @@ from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from fsm import _events, _tables, buffer, machine, sse
+from fsm import _events, _tables, buffer, machine, recent, sse
 from fsm.errors import UnknownEngineError
 
 
 class Engine(NamedTuple):
-    """The twinned parts of one engine: framing, the table step, block buffers.
+    """The twinned parts of one engine: framing, the table step, block buffers, the memory of numbered events.
 
     `shortcut` makes what appends bare deltas without Python (compiled only); `learn` tells whether it uses templates.
     """
@@ -36,6 +36,7 @@ class Engine(NamedTuple):
     stepper: Callable[[Any], Any]
     meter: Callable[[], Any]
     buffer: Callable[[Any], Any]
+    recent: Callable[[], Any]
     shortcut: Callable[..., Any] | None = None
     learn: bool = False
 
@@ -45,7 +46,7 @@ COLD = ("fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.case
         "fsm.dialects.openai_chat", "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.reader", "fsm.usage")
 _SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order
 
-PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer)
+PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer, recent.Recent)
 
 
 def _flag(name: str) -> bool:
@@ -109,7 +110,7 @@ def _extension() -> Any:
 
 
 speedups = _load()
-_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer)
+_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer, speedups.Recent)
 COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True)
 _EVENTS_OF: Any = _events if speedups is None else speedups
 EVENTS = (_EVENTS_OF.Event, _EVENTS_OF.TextDelta, _EVENTS_OF.ThinkingDelta, _EVENTS_OF.ToolInputDelta)

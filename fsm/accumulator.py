@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
 from fsm import usage as usage_rules
-from fsm.arguments import cleaned, loads
+from fsm.arguments import cleaned, loads, weight
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.buffer import mend
 from fsm.cases import CASES, Cases
 from fsm.ending import Ending
 from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta,
@@ -184,11 +185,39 @@ class Accumulator(Cases):
         if isinstance(block, Call):
             self._turn_away()
             placed = block.index is not None
+            was_valid = block.invalid is None
             self.calls.supplement(block, ev)
+            if block.sealed and was_valid and block.invalid:
+                self.take_back(block)
             if block.index is not None and not placed:
                 self._take_slot(block, block.index)
         elif ev.text and block.empty:
             self.write(block, ev.text)
+
+    def restate(self, ev: NormalizedEvent) -> None:
+        block = self.found
+        assert block is not None
+        if block.kind == OPAQUE:
+            if block.open and ev.block:
+                self._take_vendor(block, ev.block)
+            return
+        if ev.block:
+            fields, size = cleaned(ev.block)
+            self.meter.used += size
+            block.extra = {**(block.extra or {}), **fields}  # the last word on a vendor's own fields
+        if ev.signature and block.signature is None and block.kind == THINKING:
+            self.sign(ev)
+        have, want = block.buffer.text() if block.open else block.text, mend(ev.text or "")
+        if block.open and len(want) > len(have) and want.startswith(have):
+            self._turn_away()
+            if not block.announced:
+                self._announce(block)
+            block.buffer.append(want[len(have):])
+            self._show(block)
+            if have:
+                self.note("snapshot_used", f"the end of a {block.kind} block came only in its restatement")
+        elif want and want != have:
+            self.note("snapshot_contradicts", f"the {block.kind} of block {block.number} was restated as {want[:120]!r}")
 
     def open_twin(self, ev: NormalizedEvent) -> None:
         first = self.calls.found
@@ -253,14 +282,17 @@ class Accumulator(Cases):
 
     def open_opaque(self, ev: NormalizedEvent) -> None:
         block = Block(OPAQUE, ev.index, len(self.blocks), self._position(ev.index), self._new_buffer(self.meter))
-        vendor, size = cleaned(ev.block or {})
-        block.vendor = {"type": OPAQUE, **vendor}
-        self.meter.used += size
+        self._take_vendor(block, ev.block or {})
         self._open(block, ev.type == T.BLOCK_START)
         self._announce(block)
         if ev.index is None:  # whole, and nothing can be added
             self._archive(block)
             self.pending = None
+
+    def _take_vendor(self, block: Block, vendor: dict[str, Any]) -> None:
+        fields, size = cleaned(vendor)
+        block.vendor = {"type": OPAQUE, **fields}
+        self.meter.used += size
 
     def merge(self, ev: NormalizedEvent) -> None:
         """Fold fields into an open block: strings are appended, lists extended, anything else is set."""
@@ -321,9 +353,13 @@ class Accumulator(Cases):
         self.reasons[ev.reason] = None
 
     def keep_snapshot(self, ev: NormalizedEvent) -> None:
-        self.snapshot, size = cleaned(ev.content)
-        self.meter.used += size - self.snapshot_size
-        self.snapshot_size = size
+        self.id, self.model = self.id or ev.id, self.model or ev.model
+        if ev.content is None:
+            return
+        self.snapshot, _size = cleaned(ev.content)
+        streamed = self.meter.used - self.snapshot_size
+        self.snapshot_size = max(0, sum(map(weight, self.snapshot)) - streamed)  # what was streamed is not counted twice
+        self.meter.used = streamed + self.snapshot_size
 
     def complete(self, ev: NormalizedEvent) -> None:
         self.tell()
@@ -422,6 +458,8 @@ class Accumulator(Cases):
             if block.buffer.odd:
                 self.note_surrogates(block)
             block.text = block.buffer.take()
+            if not block.announced and not block.empty:
+                self._announce(block)  # a signature or encrypted reasoning alone
         if block.announced and not block.left_out:
             self._emit(BlockFinished(block.number, block.canonical()))
 

@@ -108,6 +108,20 @@ def cleaned(value: Any) -> tuple[Any, int]:
         return (value if fit == text else json.loads(fit)), len(fit)
 
 
+def weight(value: Any) -> int:
+    """About as many bytes as the strings in `value` have, whatever they are wrapped in."""
+    size, stack = 0, [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            size += len(top) if top.isascii() else len(top.encode("utf-8", "surrogatepass"))
+        elif isinstance(top, dict):
+            stack += top.values()
+        elif isinstance(top, list):
+            stack += top
+    return size
+
+
 def compact(value: Any) -> str:
     """An argument object as the JSON text it stands for (R-21, fine print 15), however deep it nests."""
     try:

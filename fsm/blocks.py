@@ -53,7 +53,9 @@ class Block:
 
     @property
     def empty(self) -> bool:
-        return self.kind != OPAQUE and not (len(self.buffer) or self.text or self.signature)
+        if len(self.buffer) or self.text or self.signature or self.kind == OPAQUE:
+            return False
+        return self.kind != THINKING or not self.extra  # encrypted reasoning has fields and no text
 
 
 def _stretches(text: str, signed: list[tuple[int, int, str]]) -> list[dict[str, Any]]:

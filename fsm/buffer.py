@@ -22,7 +22,11 @@ class Meter:
 
 def mend(text: str) -> str:
     """`text` with split surrogate pairs joined and lone halves replaced by U+FFFD."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text  # the usual case, at a fraction of the cost
 
 
 class Buffer:

@@ -14,7 +14,7 @@ cdef class Calls:
     cpdef add(self, Call call, NormalizedEvent ev)
     cpdef supplement(self, Call call, NormalizedEvent ev)
     cpdef _fill(self, Call call, NormalizedEvent ev)
-    cpdef _set_name(self, Call call, name)
+    cpdef _set_name(self, Call call, name, bint restated=*)
     cpdef case_fragment(self, NormalizedEvent ev)
     cpdef bint undecided(self, Call call)
     cpdef slot(self, index)

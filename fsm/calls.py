@@ -51,6 +51,8 @@ class Calls:
         assert ev.index is not None
         slot = self._slots.get(ev.index)
         known = self._by_id.get(ev.id) if ev.id else None
+        if ev.restated and (known or slot):
+            return T.TOOL_USE_START_REPEAT, known or slot
         if slot is not None:
             if known is not None and known.index == ev.index:
                 return T.TOOL_USE_START_REPEAT, known  # several calls on one index, told apart by id
@@ -110,14 +112,30 @@ class Calls:
             self.current = call
 
     def _fill(self, call: Call, ev: NormalizedEvent) -> None:
-        self._set_name(call, ev.name)
+        self._set_name(call, ev.name, ev.restated)
         if ev.extra:
-            call.extra = {**ev.extra, **(call.extra or {})}
-        if ev.input and call.snapshot is None:
-            call.snapshot = ev.input
-            self._meter.used += len(ev.input)
+            call.extra = {**(call.extra or {}), **ev.extra} if ev.restated else {**ev.extra, **(call.extra or {})}
+        if ev.input:
+            self.restate(call, ev.input)
 
-    def _set_name(self, call: Call, name: str | None) -> None:
+    def restate(self, call: Call, text: str) -> None:
+        """The input of `call` stated in full: kept where it says more than was streamed so far, compared at the seal."""
+        if call.sealed:
+            if call.invalid is None and not arguments.same(arguments.parse(text, self._depth).value, call.input):
+                self._contradicted(call, text)
+                call.invalid = "contradicted"
+        elif call.snapshot is None:
+            if not len(call.buffer) or call.buffer.text() != text:
+                call.snapshot = text
+                self._meter.used += len(text)
+        elif text != call.snapshot and not arguments.same(arguments.parse(text, self._depth).value, arguments.parse(call.snapshot, self._depth).value):
+            self._contradicted(call, text)
+            call.ambiguous = True
+
+    def _contradicted(self, call: Call, text: str) -> None:
+        self._note("arguments_contradict", f"{call.label} was restated with the input {text[:200]}")
+
+    def _set_name(self, call: Call, name: str | None, restated: bool = False) -> None:
         """Repeated names do not concatenate; pieces join into a registered name only (fine print 9)."""
         if not name:
             return
@@ -132,6 +150,8 @@ class Calls:
             call.name = joined
             self._meter.used += len(name)
             self._note("name_joined", f"pieces of a name joined into {joined!r}")
+        elif name == call.name and restated:
+            pass
         elif name == call.name:
             self._note("repeated_start", f"{call.label} was named again")
         else:
@@ -190,11 +210,11 @@ class Calls:
     def judge(self, call: Call) -> None:
         """The one parse, the name, the schema: sets input, invalid and raw (R-04, R-46, R-75)."""
         call.raw = streamed = call.buffer.text()
-        if streamed.strip():
-            parsed = arguments.parse(streamed, self._depth)
-        elif call.snapshot is not None:
-            call.raw = call.snapshot
+        if call.snapshot is not None and call.snapshot.startswith(streamed.strip()):
+            call.raw = call.snapshot  # what was streamed is nothing, or a part of it
             parsed = arguments.parse(call.snapshot, self._depth)
+        elif streamed.strip():
+            parsed = arguments.parse(streamed, self._depth)
         else:
             parsed = arguments.Parsed({})  # nothing was sent (R-34)
         if parsed.repair:
@@ -211,7 +231,7 @@ class Calls:
         if call.snapshot is not None and call.raw is not call.snapshot:
             restated = arguments.parse(call.snapshot, self._depth).value
             if not arguments.same(restated, value):
-                self._note("arguments_contradict", f"{call.label} was started with the input {call.snapshot[:200]}")
+                self._contradicted(call, call.snapshot)
                 return "contradicted"
         registry = self._registry
         if call.name is None:

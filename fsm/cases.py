@@ -105,6 +105,12 @@ class Cases:
                 return block
         return None
 
+    def _stated_before(self, index: int | None, kind: str) -> Block | None:
+        """The block, open or not, that a restatement is about; without an index the last one of its kind."""
+        if index is not None:
+            return self._at(index, kind)
+        return next((b for b in reversed(self.blocks) if b.kind == kind), None)
+
     def open_at(self, index: int | None) -> Sequence[Block]:
         """The open blocks at a wire index, whatever their kind: one, but where an upstream mixes kinds on an index."""
         slot = self._slots.get(index, ()) if index is not None else ()
@@ -164,6 +170,10 @@ class Cases:
 
     def _case_block_start(self, ev: NormalizedEvent) -> int:
         kind = ev.kind or TEXT
+        if ev.restated:
+            self.found = block = self._stated_before(ev.index, kind)
+            if block is not None and (block.open or block.text or block.kind == OPAQUE or not ev.text):
+                return T.BLOCK_START_RESTATED
         block = self._lookup(ev.index, kind) if ev.index is not None else None
         self.found = block
         if block is not None:

@@ -197,21 +197,50 @@ class Ending:
         acc = self._acc
         if not acc.snapshot:
             return
-        streamed = {b.kind for b in acc.blocks if not b.empty}
         snapshot, acc.snapshot = acc.snapshot, None
         acc.meter.used -= acc.snapshot_size  # what it fills in is counted again
         acc.snapshot_size = 0
-        for block in snapshot:
-            kind = block.get("type")
-            if kind == TOOL:
-                self._snapshot_call(block)
-            elif kind not in streamed and not (kind not in (TEXT, THINKING, REFUSAL) and OPAQUE in streamed):
-                self._add_from_snapshot(block, str(kind))
-            elif kind in (TEXT, THINKING):
-                have = "".join(b.text or b.buffer.text() for b in acc.blocks if b.kind == kind)
-                want = "".join(str(b.get(kind, "")) for b in snapshot if b.get("type") == kind)
-                if have != want:
-                    acc.note("snapshot_contradicts", f"the {kind} was restated as {want[:120]!r}")
+        streamed = self._streamed(snapshot)
+        if streamed:
+            acc._last_position = -1  # what is added stands behind the streamed block that precedes it in the restatement
+        for i, restated in enumerate(snapshot):
+            block: Block | None = streamed.get(i)
+            if restated.get("type") == TOOL:
+                block = self._snapshot_call(restated)
+            elif block is None:
+                self._add_from_snapshot(restated, str(restated.get("type")))
+            if block is not None:
+                acc._last_position = block.position
+
+    def _streamed(self, snapshot: list[dict[str, Any]]) -> dict[int, Block]:
+        """Which streamed block each restated one is, by its place in the snapshot; calls are matched by id elsewhere.
+
+        Text that was streamed and restated in other pieces, or restated as something else, counts as streamed.
+        """
+        found: dict[int, Block] = {}
+        for kind in (TEXT, THINKING, REFUSAL):
+            have = [(b, b.text or b.buffer.text()) for b in self._acc.blocks if b.kind == kind and not b.empty]
+            want = [(i, str(r.get(kind) or "")) for i, r in enumerate(snapshot) if r.get("type") == kind]
+            if not have or not want:
+                continue
+            pairs, rest = {}, iter(want)
+            for block, text in have:
+                place = next((i for i, said in rest if said == text), None)
+                if place is None:
+                    pairs = {i: have[min(n, len(have) - 1)][0] for n, (i, _said) in enumerate(want)}
+                    if "".join(t for _b, t in have) != (said := "".join(t for _i, t in want)):
+                        self._acc.note("snapshot_contradicts", f"the {kind} was restated as {said[:120]!r}")
+                    break
+                pairs[place] = block
+            found |= pairs
+        vendor = [b for b in self._acc.blocks if b.kind == OPAQUE]
+        for i, restated in enumerate(snapshot):
+            if restated.get("type") not in (TEXT, THINKING, REFUSAL, TOOL):
+                same = next((b for b in vendor if b.vendor is not None and b.vendor.get("type") == restated.get("type")), None)
+                if same is not None:  # ids may rotate
+                    vendor.remove(same)
+                    found[i] = same
+        return found
 
     def _add_from_snapshot(self, block: dict[str, Any], kind: str) -> None:
         acc = self._acc
@@ -224,7 +253,8 @@ class Ending:
         else:
             acc.open_opaque(NormalizedEvent(T.OPAQUE_BLOCK, None, block=block))
 
-    def _snapshot_call(self, block: dict[str, Any]) -> None:
+    def _snapshot_call(self, block: dict[str, Any]) -> Call | None:
+        """The call that `block` restates; None if it came only there and was opened now."""
         acc = self._acc
         id_, text = block.get("id"), block.get("arguments") or ""
         call = acc.calls.by_id(id_) if id_ else None
@@ -235,11 +265,12 @@ class Ending:
             acc.note("snapshot_used", f"the call {id_!r} came only in the restatement")
             event = NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), input=text or None, extra=block.get("extra"))
             acc.open_tool(event)
-        elif call.snapshot is None and text:
-            call.snapshot = text
-            if call.sealed and not call.invalid and not arguments.same(arguments.parse(text, acc.limits.depth).value, call.input):
-                call.invalid = "contradicted"
-                acc.note("snapshot_contradicts", f"{call.label} was restated with the input {text[:200]}")
+        elif text:
+            was_valid = call.invalid is None
+            acc.calls.restate(call, text)
+            if call.sealed and was_valid and call.invalid:
+                acc.take_back(call)
+        return call
 
     # ------------------------------------------------------------ vendor blocks
 

@@ -41,18 +41,19 @@ class NormalizedEvent:
     usage: the vendor's usage object. code, message, kind: of an error; `kind` is also a block's type.
     block: vendor fields. input: a full restatement of the input in a start event (JSON text).
     extra: vendor fields of a call, kept beside id, name and input.
+    restated: the event states again, in full, what was said before, as its protocol does: no anomaly.
     sibling: the event stands beside another of its kind in one wire delta (fine print 6).
     content: a full restatement of the message, blocks in canonical form.
     """
 
     __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "kind", "message", "model", "name", "reason",
-                 "sibling", "signature", "text", "type", "usage")
+                 "restated", "sibling", "signature", "text", "type", "usage")
 
     def __init__(self, type: int, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
                  fragment: str | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
                  code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
                  block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
-                 content: list[dict[str, Any]] | None = None) -> None:
+                 restated: bool = False, content: list[dict[str, Any]] | None = None) -> None:
         # one is made per lifecycle event: plain slots, set one by one, are the fastest that there is
         self.type = type
         self.index = index
@@ -71,6 +72,7 @@ class NormalizedEvent:
         self.input = input
         self.extra = extra
         self.sibling = sibling
+        self.restated = restated
         self.content = content
 
     @classmethod
@@ -114,7 +116,7 @@ _SHOWN = ("index", "text", *sorted(set(NormalizedEvent.__slots__) - {"type", "in
 _TYPES: dict[str, Any] = {
     "index": int, "text": str, "id": str, "name": str, "fragment": str, "signature": str, "usage": dict, "reason": str,
     "code": str, "message": str, "model": str, "kind": str, "block": dict, "input": str, "extra": dict, "sibling": bool,
-    "content": list,
+    "restated": bool, "content": list,
 }
 
 

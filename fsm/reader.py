@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -29,12 +30,13 @@ HEAD = 200  # bytes of a body that is no event stream, shown in the error
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_refused", "_skip_bad", "curious", "dialect", "keepalives", "name", "shape",
-                 "sniffed", "useful")
+    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_new_recent", "_refused", "_serial", "_skip_bad", "curious", "dialect",
+                 "keepalives", "name", "recent", "shape", "sniffed", "useful")
 
-    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool) -> None:
+    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any]) -> None:
         self._acc = acc
         self._anomalies = acc.anomalies
+        self._new_recent = new_recent
         self._choice = choice
         self._skip_bad = skip_bad
         self._head = b""
@@ -47,6 +49,8 @@ class Reader:
         self.shape: str | None = None  # which framing they need (a key of `framings.SHAPES`), None for the usual one
         self.useful = 0
         self.keepalives = 0
+        self._serial = ""  # the key of the wire's own chunk number
+        self.recent: Any = None  # the last numbered events, where the wire numbers them
         if self.name != dialects.AUTO:
             self._choose(self.name)
 
@@ -54,6 +58,9 @@ class Reader:
         self.name = name
         self.dialect = dialects.make(name, self._acc, self._choice)
         self._acc.dialect = T.DIALECTS[name]
+        if "serial" in T.DIALECTS[name]:
+            self._serial = T.DIALECTS[name]["serial"]
+            self.recent = self._new_recent()
         return self.dialect
 
     # ------------------------------------------------------------ the first bytes
@@ -117,7 +124,7 @@ class Reader:
         dialect = self.dialect
         if dialect is None or dialect.holds or (event == T.TEXT_DELTA and not dialect.direct):
             return None
-        return self._acc.owner(event, index)
+        return self._acc.owner(event, dialect.address(event, index))
 
     def pushed(self) -> None:
         """A normalized event was pushed by hand: it is in the canonical dialect unless another was named."""
@@ -157,6 +164,8 @@ class Reader:
         elif dialect is None and (inner := unwrapped(payload)) is not None:
             self.take((None, inner, offset, cut), number)
         elif dialect is not None or (dialect := self._find_out(payload, event, data)) is not None:
+            if self.recent is not None and self._again(payload, data):
+                return
             told = dialect.decode(payload, event, data)
             if told:
                 self.useful += 1
@@ -166,6 +175,15 @@ class Reader:
                 self.keepalives += 1
                 if told is None:
                     anomalies.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
+
+    def _again(self, payload: dict[str, Any], data: bytes) -> bool:
+        """Whether the wire's own number and the payload are those of an event just seen (fine print 16)."""
+        number = payload.get(self._serial)
+        if type(number) is not int or number <= 0 or not self.recent.again(number, data):
+            return False
+        self.keepalives += 1
+        self._acc.note("duplicate_event", f"event {number} came again: {data[:80]!r}")
+        return True
 
     def _no_object(self, payload: Any, event: str | None, data: bytes) -> None:
         """A list stands for its objects; any other value says nothing."""

@@ -85,7 +85,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         parts = self._parts
         self._metrics = Metrics()
         self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, registry, limits, self._deltas)
-        self._reader = Reader(self._acc, dialect, choice, skip_bad)
+        self._reader = Reader(self._acc, dialect, choice, skip_bad, parts.recent)
         self._framing = parts.framing(limits.event_bytes)
 
     def _bind(self) -> None:
@@ -95,7 +95,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             acc, parts = self._acc, self._parts
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc.touch, acc.fields, acc.out))
+                                              self._reader.owner, acc.touch, acc.fields, acc.out, self._reader.recent))
 
     def _reframe(self, shape: framings.Shape) -> None:
         """The first bytes need another framing, which is one source for both engines and has no short cut."""

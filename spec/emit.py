@@ -157,7 +157,7 @@ def tables_pxi(spec: Spec) -> str:
 class HotTree:
     """The `hot` key paths of every dialect as two flat C arrays: nodes (objects) and their keys."""
 
-    ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE", "FALSE", "FLAG")
+    ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE", "FALSE", "FLAG", "SERIAL", "ADDRESS", "PART")
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
@@ -182,12 +182,18 @@ class HotTree:
             return "ONLY", self._node(value["[0]"]), 0
         if len(value) == 1:
             (role, given), = value.items()
-            if role in ("capture", "flag"):
-                return role.upper(), self._spec.events[given]["id"], 0
+            if role == "capture":
+                return "CAPTURE", -2 if given == "kind" else self._spec.events[given]["id"], 0
+            if role == "flag":
+                return "FLAG", self._spec.events[given]["id"], 0
             if role == "index":
-                return "INDEX", 0, 0
+                return "INDEX", 1, 0
+            if role == "address":
+                return "ADDRESS", given, 0
+            if role == "part":
+                return "PART", *given
             if role in ("literal", "kind"):
-                words = {given: None} if role == "literal" else given
+                words = given if role == "kind" else dict.fromkeys(given if isinstance(given, list) else [given])
                 first = len(self._words)
                 self._words += [f'{{"{w}", {len(w.encode())}, {-1 if e is None else self._spec.events[e]["id"]}}}' for w, e in words.items()]
                 return role.upper(), first, len(words)

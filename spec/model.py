@@ -230,13 +230,16 @@ def _check_archived(spec: Spec) -> Iterator[str]:
 #   skip            any value, which says nothing in a delta
 #   empty           null, "", [] or {}
 #   zero, false     0; false or empty
-#   literal: word   this string (a discriminator: it must be there)
+#   literal: word   this string, or one of a list of them (a discriminator: it must be there)
 #   kind: {w: E}    one of these strings, and which event the capture must be then (a discriminator too)
 #   flag: E         true makes the capture this event; false or empty does not
 #   index: kind     the index of the block or call
-#   capture: E      the string that is the delta's text
+#   address: n      the same, n addresses apart
+#   part: [a, n]    which of the n addresses from a on within it
+#   serial          the wire's own number of the event (`serial` of the dialect); a delta whose number is not new is left to Python
+#   capture: E      the string that is the delta's text; `kind` leaves the event to the discriminator
 #   {key: …}        an object; under the one key "[0]", an array with one object or nothing
-ROLES = ("literal", "index", "kind", "capture", "flag")
+ROLES = ("literal", "index", "kind", "capture", "flag", "address", "part")
 CANONICAL_REASONS = {"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn", "content_filter"}
 USAGE_FIELDS = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"]
 
@@ -253,6 +256,8 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
             yield from (f"dialect {name}: {group} names the unlisted reason {raw}" for raw in d[group] if raw not in d["stop_reasons"])
         yield from (f"dialect {name}: unknown usage field {f}" for f in d["usage"] if f not in USAGE_FIELDS)
         yield from _check_hot(spec, name, d["hot"], "")
+        if "serial" in d and d["hot"] and d["hot"].get(d["serial"]) != "serial":
+            yield f"dialect {name}: {d['serial']} numbers the events, so its role in the hot tree is serial"
     for code, cls in spec.errors["codes"].items():
         if cls not in spec.errors["classes"]:
             yield f"errors: code {code} has the unknown class {cls}"
@@ -260,12 +265,12 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
 
 def _check_hot(spec: Spec, dialect: str, tree: Any, path: str) -> Iterator[str]:
     if isinstance(tree, str):
-        if tree not in ("skip", "empty", "zero", "false"):
+        if tree not in ("skip", "empty", "zero", "false", "serial"):
             yield f"dialect {dialect}: unknown role {tree} at {path}"
     elif len(tree) == 1 and next(iter(tree)) in ROLES:
         (role, value), = tree.items()
         hot = {e for e in spec.events if spec.events[e].get("hot")}
-        named = {value} if role in ("capture", "flag") else set(value.values()) if role == "kind" else set()
+        named = {value} - {"kind"} if role in ("capture", "flag") else set(value.values()) if role == "kind" else set()
         yield from (f"dialect {dialect}: {event} at {path} is no hot event" for event in named - hot)
     else:
         for key, value in tree.items():

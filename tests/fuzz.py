@@ -21,6 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fsm
+import fuzz_dialects
 from helpers import cut_at
 from tiers import disagreement
 
@@ -33,7 +34,7 @@ NUMBERS = ["0", "1", "2", "7", "1.0", "01", "1e0", "-0", "-1", "0.5", "1E2", "18
            "true", "1.", "+1"]
 VALUES = ["null", '""', "[]", "{}", "0", "1", "true", "false", '"x"', "[1]", '{"a":1}', "[null]", "1.5e3", "nul", "tru"]
 EXTRA = ["error", "usage", "x", "id", "type", "index", "delta", "text", "obfuscation", "logprobs", "refusal", "finish_reason", "reasoning", "name", "citations",
-         "service_tier", "p", "message"]
+         "service_tier", "p", "message", "sequence_number", "output_index", "content_index", "summary_index", "delta"]
 
 Pairs = list[tuple[str, Any]]  # an object before it is written: keys may repeat; values are Pairs, lists or raw JSON text
 
@@ -190,15 +191,19 @@ def chat(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
     return out
 
 
+GRAMMARS: dict[str, Callable[[random.Random, Writer], list[tuple[str | None, str]]]] = {
+    "anthropic": anthropic, "openai-chat": chat, "openai-responses": fuzz_dialects.responses, "cohere": fuzz_dialects.cohere}
+
+
 def events(seed: int) -> tuple[list[bytes], str]:
     """The events of stream `seed` as bytes, and its dialect."""
     rng = random.Random(seed)
     w = Writer(rng, rng.choice([0.0, 0.05, 0.15, 0.4]))
-    dialect: str = rng.choice(["anthropic", "openai-chat"])
+    dialect: str = rng.choice(list(GRAMMARS))
     line = rng.choice(["\n"] * 5 + ["\r\n", "\r\n", "\r"])
     sep = "" if rng.random() < 0.1 else " "
     out = []
-    for name, payload in (anthropic if dialect == "anthropic" else chat)(rng, w):
+    for name, payload in GRAMMARS[dialect](rng, w):
         block = f"event:{sep}{name}{line}" if name else ""
         if w.hit(0.1):
             block += rng.choice([": comment", "id: 7", f": {payload}", "data: ", "datum", f"event: {payload}"]) + line

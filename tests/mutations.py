@@ -20,7 +20,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("fsm", "_speedups", "spec", "tests", "benchmarks")
 FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
-TESTS = ("tests/test_template.py", "tests/test_template_owner.py", "tests/test_tiers.py")
+TESTS = ("tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py")
 
 
 class Mutation(NamedTuple):
@@ -74,8 +74,8 @@ MUTATIONS = (
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
     # 4: nothing is written before the last literal
     one("tentative", "4: the text is appended only when all matched", "engine.pxi",
-        "if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):",
-        "if m.text_end is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags) or behind is NULL:"),
+        "if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):",
+        "if m.text_end is NULL or not self.append(self.template.event, m.index, m.serial, m.text, m.text_end, m.flags) or behind is NULL:"),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
     one("owner-limit", "5: the content limit", "engine.pxi", "if self.meter.used + (end - text) > self.limit:", "if False:"),
@@ -87,10 +87,22 @@ MUTATIONS = (
     one("owner-settle", "5: Python learns who was written to last", "engine.pxi",
         "            self.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
     one("index-zero", "5: leading zeros in indexes", "lexer.h", "p - digits > 9 || (*digits == '0' && p - digits > 1)", "p - digits > 9"),
-    one("index-last", "5: an index hole gives the index", "template.pxi", "p = fsm_small(p, end, &m.index)", "p = fsm_number(p, end)"),
+    one("index-last", "5: an index hole gives the index", "template.pxi", "p = index_at(p, end, segment.arg, &m.index)", "p = fsm_number(p, end)"),
+    # 5, for what the wire numbers and for parts of items
+    one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "serial <= self.recent.top", "serial < self.recent.top"),
+    one("serial-any", "5: only the highest number so far is taken", "engine.pxi", "(self.recent is None or serial <= self.recent.top)", "self.recent is None"),
+    one("serial-scan", "5: the scanner remembers what it took", "engine.pxi", "            self.recent.push(s.serial, p, end)", "            pass"),
+    one("serial-match", "5: the template remembers what it took", "engine.pxi",
+        "self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)", "pass"),
+    one("serial-payload", "5: it remembers the payload, not the event", "engine.pxi", "p + self.template.head, behind", "p, behind"),
+    one("part-room", "5: one part too many", "scan.pxi", "if p is NULL or part[0] >= room:", "if p is NULL:"),
+    one("part-template", "5: a part hole gives the part", "template.pxi", "p = part_at(p, end, segment.arg, segment.room, &m.part)", "p = fsm_number(p, end)"),
+    one("part-two", "6: two parts", "scan.pxi", "        if s.part >= 0:\n            return NULL\n", ""),
+    one("address-missing", "6: an item's index that is missing", "scan.pxi",
+        "\n                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):", "):"),
     # 6: tier 2 gives up
     one("scan-duplicate", "6: duplicate keys", "scan.pxi", "if seen >> i & 1:", "if False:"),
-    one("scan-two", "6: two captures", "scan.pxi", "if s.event >= 0 or not note(s, HOLE_TEXT, p + 1, q):", "if not note(s, HOLE_TEXT, p + 1, q):"),
+    one("scan-two", "6: two captures", "scan.pxi", "if s.event != -1 or not note(s, HOLE_TEXT, p + 1, q):", "if not note(s, HOLE_TEXT, p + 1, q):"),
     one("scan-key", "6: undeclared keys", "scan.pxi",
         "if key.size == size and memcmp(key.name, name, size) == 0:", "if key.size <= size and memcmp(key.name, name, key.size) == 0:"),
     one("scan-error", "6: an error key", "_tables.pxi", '{"citations", 9, FSM_ROLE_SKIP, 0, 0}', '{"error", 5, FSM_ROLE_SKIP, 0, 0}'),
@@ -98,7 +110,7 @@ MUTATIONS = (
         "FSM_WORDS[i].size == q - p - 1 and memcmp(FSM_WORDS[i].text, p + 1, q - p - 1) == 0", "FSM_WORDS[i].size == q - p - 1"),
     one("scan-demand", "6: the kind and the captured field agree", "scan.pxi", " or (s.demanded >= 0 and s.demanded != s.event)", ""),
     one("scan-missing", "6: a discriminator that is missing", "scan.pxi",
-        "if (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND) and not seen >> i & 1:", "if False:"),
+        "if not seen >> i & 1 and (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND\n", "if False and (True\n"),
     one("scan-rest", "6: something behind the object", "scan.pxi", "return fsm_space(p, end) == end", "return True"),
     one("scan-depth", "6: depth", "scan.pxi", "MAX_DEPTH = 30", "MAX_DEPTH = 100000"),
     one("scan-number", "6: unusual numbers", "lexer.h", "p - digits > 18 || (*digits == '0' && p - digits > 1)", "p - digits > 18"),

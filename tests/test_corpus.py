@@ -99,6 +99,7 @@ def test_the_corpus_is_there():
     assert len([c for c in CASES if c.startswith("anthropic_")]) >= 35
     assert len([c for c in CASES if c.startswith("openai_")]) >= 70
     assert len([c for c in CASES if c.startswith("gemini_")]) >= 11
+    assert len([c for c in CASES if c.startswith("responses_")]) >= 12
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -121,6 +122,7 @@ STATED = {
     "anthropic": re.compile(rb'message_stop|"stop_reason":\s*"[^"]+"'),
     "openai-chat": re.compile(rb'\[DONE\]|"finish_reason":\s*"[^"]+"'),
     "gemini": re.compile(rb'"(?:finishReason|blockReason)":\s*"[^"]+"'),
+    "openai-responses": re.compile(rb'"type":\s*"response\.(completed|incomplete)"'),
 }
 
 

@@ -35,7 +35,7 @@ if not (FOLDER.is_dir() and SCORE.is_file()):
 
 score = _score()
 #: streams that the index files under "other", by the beginning of their names
-OTHERS = {"other/ollama-": "ollama"} | {f"other/bedrock-{head}": "bedrock-converse" for head in
+OTHERS = {"other/ollama-": "ollama", "other/cohere-": "cohere"} | {f"other/bedrock-{head}": "bedrock-converse" for head in
                                         ("chat-", "converse-", "model-", "titan-converse-", "invoke-nova-", "invoke-testnova")}
 
 
@@ -51,7 +51,7 @@ CASES = dict(_cases())
 
 
 def test_the_corpus_is_there():
-    assert len(CASES) >= 100
+    assert len(CASES) >= 142
     assert set(VENDOR_IS_WRONG) <= set(CASES)
 
 

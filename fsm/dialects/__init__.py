@@ -9,12 +9,16 @@ from fsm.dialects.anthropic import Anthropic
 from fsm.dialects.base import Dialect, Sink
 from fsm.dialects.bedrock import BedrockConverse
 from fsm.dialects.canonical import Canonical
+from fsm.dialects.cohere import Cohere
+from fsm.dialects.dsh import Dsh
 from fsm.dialects.gemini import Gemini
 from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
+from fsm.dialects.openai_responses import OpenAIResponses
 from fsm.errors import UnknownDialectError
 
-DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse)}
+DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (
+    Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse, OpenAIResponses, Cohere, Dsh)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -37,19 +41,28 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
 
     The rules, in this order:
     1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
-    2. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, both have them);
-    3. there are `choices`, or the object is a completion's -> openai-chat;
-    4. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
+    2. it begins with `response.`, or the payload is a whole response -> openai-responses;
+    3. it is one of Cohere's, or the payload is a whole answer of Cohere's -> cohere;
+    4. it is a chunk of dsh's union, by its own fields -> dsh;
+    5. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, all have them);
+    6. there are `choices`, or the object is a completion's -> openai-chat;
+    7. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
        code and a status in words -> gemini;
-    5. `done` is a boolean beside a `message` or a `response` -> ollama;
-    6. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
-    7. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    8. `done` is a boolean beside a `message` or a `response` -> ollama;
+    9. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
+    10. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
         word = event
     if word in Anthropic.TYPES or (word == "message" and isinstance(payload.get("content"), list)):
         return Anthropic.name
+    if (word or "").startswith("response.") or payload.get("object") == "response":
+        return OpenAIResponses.name
+    if word in Cohere.TYPES or (word == "tool-call-delta" and "delta" in payload) or ("finish_reason" in payload and isinstance(payload.get("message"), dict)):
+        return Cohere.name
+    if Dsh.knows(word, payload):
+        return Dsh.name
     if word in Canonical.TYPES:
         return Canonical.name
     if "choices" in payload or str(payload.get("object", "")).startswith(("chat.completion", "text_completion")):

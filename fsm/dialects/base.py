@@ -52,6 +52,10 @@ class Dialect:
         """
         raise NotImplementedError
 
+    def address(self, event: int, index: int | None) -> int | None:
+        """The index of the alphabet for a delta at `index` of the wire."""
+        return index
+
     def word(self, data: bytes) -> bool:
         """Take data that is no JSON; False if it means nothing here."""
         return False

@@ -1,0 +1,53 @@
+# The last numbered events, the compiled twin of fsm/recent.py (read that first). The short cut remembers what it takes
+# here too, so that there is one memory for both ways.
+
+cdef enum:
+    RECENT_KEPT = 4
+    RECENT_LONGEST = 16384
+
+
+@cython.final
+cdef class Recent:
+    """See fsm.recent.Recent."""
+    cdef readonly long long top
+    cdef char* data[RECENT_KEPT]
+    cdef Py_ssize_t size[RECENT_KEPT]
+    cdef Py_ssize_t room[RECENT_KEPT]
+    cdef int next
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(RECENT_KEPT):
+            PyMem_Free(self.data[i])
+
+    def again(self, number, bytes data not None):
+        """Whether this is an event just seen; if not, it is remembered."""
+        cdef const char* p = <const char*>data
+        cdef Py_ssize_t n = len(data)
+        cdef int i
+        if n <= RECENT_LONGEST:
+            for i in range(RECENT_KEPT):  # the number is in the payload: equal bytes are equal numbers
+                if self.size[i] == n and memcmp(self.data[i], p, n) == 0:
+                    return True
+        self.push(<long long>min(number, 1 << 62), p, p + n)
+        return False
+
+    cdef int push(self, long long number, const char* p, const char* end) except -1:
+        """Remember the payload [p, end)."""
+        cdef Py_ssize_t n = end - p
+        cdef int i = self.next
+        cdef char* grown
+        if n > RECENT_LONGEST:
+            n = 0
+        if n > self.room[i]:
+            grown = <char*>PyMem_Realloc(self.data[i], n + 32)
+            if grown is NULL:
+                raise MemoryError
+            self.data[i] = grown
+            self.room[i] = n + 32
+        memcpy(self.data[i], p, n)
+        self.size[i] = n
+        self.next = (i + 1) % RECENT_KEPT
+        if number > self.top:
+            self.top = number
+        return 0

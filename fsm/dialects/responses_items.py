@@ -1,0 +1,105 @@
+"""What an item of an OpenAI response says, as blocks: pure functions on wire JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fsm.arguments import cleaned, compact, exactly, loads
+from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.dialects.base import text, words
+
+PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
+SUMMARY = 1  # its first summary part; 0 is its call or vendor block
+CONTENT = 500  # its first content part
+ROOM = 499  # parts of either kind that are told apart
+_KINDS = {"output_text": TEXT, "text": TEXT, "refusal": REFUSAL, "reasoning_text": THINKING, "summary_text": THINKING}
+#: items that are calls of the caller's tools
+CALLS = frozenset({"function_call", "custom_tool_call"})
+#: fields that a block says otherwise, that only tell an item's progress, or that would hide a block's own
+_SAID = frozenset({"id", "type", "role", "status", "content", "summary", "call_id", "name", "arguments", "input", "text", "refusal", "thinking",
+                   "signature", "invalid", "raw_input"})
+
+
+def address_of(index: int | None) -> int | None:
+    """The address of an item's call or vendor block."""
+    return None if index is None else index * PER_ITEM
+
+
+def kind_of(item: dict[str, Any]) -> str | None:
+    """The item's type; where it is missing, what the item looks like."""
+    kind = text(item.get("type"))
+    if kind is None:
+        kind = next((k for k, key in (("function_call", "arguments"), ("message", "content"), ("reasoning", "summary")) if key in item), None)
+    return kind
+
+
+def fields_of(item: dict[str, Any]) -> dict[str, Any]:
+    """What an item's blocks keep of it beside their content."""
+    fields = _further(item)
+    id_ = text(item.get("id"))
+    if id_ and (item.get("call_id") or kind_of(item) not in CALLS):
+        fields["item_id"] = id_
+    return cleaned(fields)[0] if fields else fields
+
+
+def _further(wire: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in wire.items() if key not in _SAID and value not in (None, "", [], {})}
+
+
+def read_part(part: Any) -> tuple[str, str | None, dict[str, Any]] | None:
+    """(kind, text, further fields) of a part of text, None for any other."""
+    kind = _KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
+    if kind is None:
+        return None
+    extra = _further(part)
+    if part["type"] == "reasoning_text":
+        extra["part"] = "reasoning_text"
+    return kind, words(part.get("refusal" if kind == REFUSAL else "text")), extra
+
+
+def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[str, Any]]]:
+    """(kind, base of its addresses, text, further fields) of each part that an item states.
+
+    Reasoning without any text is one empty part: its encrypted content, or its id alone, is needed in the next turn.
+    A part of an unknown kind is a vendor block, and the further fields are all of it.
+    """
+    found: list[tuple[str, int, str | None, dict[str, Any]]] = []
+    for key, base in (("summary", SUMMARY), ("content", CONTENT)):
+        stated = item.get(key)
+        if isinstance(stated, str):
+            stated = [{"type": "output_text" if key == "content" else "summary_text", "text": stated}]
+        for part in stated if isinstance(stated, list) else ():
+            read = read_part(part)
+            if read is None and isinstance(part, dict) and text(part.get("type")):
+                found.append((OPAQUE, base, None, part))
+            elif read is not None and read[1]:
+                found.append((read[0], base, *read[1:]))
+    if not found and kind_of(item) == "reasoning":
+        found.append((THINKING, SUMMARY, None, {}))
+    return found
+
+
+def as_object(free: str) -> str:
+    """A custom tool's free text as the arguments of a call."""
+    return '{"input": ' + json.dumps(free, ensure_ascii=False) + "}"
+
+
+def arguments_of(item: dict[str, Any], raw: bytes, *path: str | int) -> str | None:
+    """The arguments that a call states, as JSON text; None where it states nothing, or only an empty object."""
+    if item.get("type") == "custom_tool_call":
+        return as_object(item["input"]) if words(item.get("input")) else None
+    given = item.get("arguments")
+    if isinstance(given, dict):
+        return compact(exactly(given, raw, *path, "arguments")) if given else None
+    given = text(given)
+    return given if given is not None and given.strip(" \t\r\n{}") else None
+
+
+def is_json(given: str) -> bool:
+    """Whether arguments are whole."""
+    try:
+        loads(given)
+    except ValueError:
+        return False
+    return True
