@@ -63,11 +63,12 @@ cdef class Shortcut:
         Route routes[MAX_ROUTES]
         int used
         Recent recent           # the last numbered events, None where the wire does not number them
+        Counts counts           # the last usage report
         Route* route            # the one that was appended to last, NULL for none
         bint unsettled          # the accumulator does not know that yet
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, list out,
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, counted, list out,
                  Recent recent=None):
         self.dialect = dialect
         self.learning = learn
@@ -81,6 +82,7 @@ cdef class Shortcut:
         self.fields = fields
         self.out = out
         self.recent = recent
+        self.counts = Counts(counted)
         self.blocks = []
 
     def __dealloc__(self):
@@ -96,11 +98,15 @@ cdef class Shortcut:
         cdef const char* behind
         if self.template is NULL or not self.template.ready:
             return NULL
+        m.known = self.counts.known
+        m.known_end = m.known + self.counts.size
         behind = match(self.template, p, end, &m)
         if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):
             return NULL
         if m.serial >= 0:
             self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)
+        if m.counts is not NULL:
+            self.counts.take(m.counts, m.counts_end)
         return behind
 
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
@@ -109,9 +115,16 @@ cdef class Shortcut:
         With `whole` 0 there is nothing to learn from the event.
         """
         cdef Scan s
-        if (not scan_payload(&s, self.dialect, p, end)
-                or not self.append(s.event, s.index if s.part < 0 else s.index + s.part, s.serial, s.text, s.text_end, s.flags)):
+        if not scan_payload(&s, self.dialect, p, end):
             return False
+        if s.counts is not NULL and not self.counts_up(s.counts, s.counts_end):
+            return False
+        if not self.append(s.event, s.index if s.part < 0 else s.index + s.part, s.serial, s.text, s.text_end, s.flags):
+            if s.counts is not NULL:
+                self.counts.pass_on(s.counts, s.counts_end)
+            return False
+        if s.counts is not NULL:
+            self.counts.take(s.counts, s.counts_end)
         if s.serial >= 0:
             self.recent.push(s.serial, p, end)
         if self.learning and whole:
@@ -121,6 +134,16 @@ cdef class Shortcut:
                     raise MemoryError
             learn(self.template, &s, event, whole)
         return True
+
+    cdef bint counts_up(self, const char* p, const char* end) except -1:
+        """Whether a usage report only says more of what the one before said; if not, the slow way takes it."""
+        cdef Counts counts = self.counts
+        if self.live:  # the caller hears of each
+            return False
+        if counts.size and fsm_grown(p, end, counts.known, counts.known + counts.size) == end:
+            return True
+        counts.pass_on(p, end)
+        return False
 
     cdef bint append(self, int event, long index, long serial, const char* text, const char* end, int flags) except -1:
         """Add the text to the block that owns it; False where that takes a decision.
@@ -188,6 +211,7 @@ cdef class Shortcut:
     cdef int leave(self) except -1:
         """A frame goes the slow way: whatever is known about owners may change."""
         self.settle()
+        self.counts.leave()
         self.clear()
         return 0
 

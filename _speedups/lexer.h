@@ -210,4 +210,40 @@ static inline const char *fsm_space(const char *p, const char *e) {
     return p;
 }
 
+/* How many bytes of [a, a + n) and [b, b + n) are equal at their beginning. */
+static inline size_t fsm_common(const char *a, const char *b, size_t n) {
+    size_t i = 0;
+#ifdef FSM_SSE2
+    for (; i + 16 <= n; i += 16) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(a + i)), y = _mm_loadu_si128((const __m128i *)(b + i));
+        if (_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) != 0xFFFF) break;
+    }
+#endif
+    while (i < n && a[i] == b[i]) i++;
+    return i;
+}
+
+static inline int fsm_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Behind the JSON value at p if its bytes are those of [k, ke), a valid value, but for whole numbers that did not fall and
+ * are not zero; else NULL. Where bytes differ a run of digits has to stand, as a number stands: so the value is valid
+ * JSON too. (In a string such a run may differ as well, which says nothing.) */
+static inline const char *fsm_grown(const char *p, const char *e, const char *k, const char *ke) {
+    const char *begin = k;
+    while (k < ke) {
+        size_t n = fsm_common(p, k, (size_t)(e - p < ke - k ? e - p : ke - k));
+        ptrdiff_t old, now;
+        p += n, k += n;
+        if (k == ke) break;
+        for (n = 0; k > begin && fsm_digit(k[-1]); n++) k--, p--;
+        if (n > 18 || k == begin || (k[-1] != ':' && k[-1] != ',' && k[-1] != '[' && k[-1] != ' ')) return NULL;
+        for (old = 0; k + old < ke && fsm_digit(k[old]); ) old++;
+        for (now = 0; p + now < e && fsm_digit(p[now]); ) now++;
+        if (old == 0 || now < old || now > 18 || *k == '0' || *p == '0' || (now == old && memcmp(p, k, (size_t)now) < 0)) return NULL;
+        p += now, k += old;
+        if (p >= e || k >= ke || *p != *k || (*k != ',' && *k != '}' && *k != ']' && *k != ' ')) return NULL;
+    }
+    return p;
+}
+
 #endif

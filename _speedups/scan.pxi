@@ -32,6 +32,7 @@ cdef enum HoleKind:
     HOLE_NUMBER    # an ignored number
     HOLE_PART      # the part within an address
     HOLE_SERIAL    # the wire's own number of the event
+    HOLE_COUNTS    # a usage report
     HOLE_SPACE     # the run of spaces before the last brace (some upstreams pad there)
 
 cdef enum:
@@ -59,6 +60,8 @@ ctypedef struct Scan:
     const char* text       # the captured string, between its quotes
     const char* text_end
     int flags              # FSM_ESCAPED, FSM_WIDE of the captured string
+    const char* counts     # a usage report, NULL without one
+    const char* counts_end
     int holes_used
     Hole holes[MAX_HOLES]
 
@@ -82,6 +85,7 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     s.event = s.demanded = s.flagged = -1
     s.index = s.part = s.serial = -1
     s.flags = 0
+    s.counts = s.counts_end = NULL
     s.holes_used = 0
     if root < 0:
         return False
@@ -208,6 +212,8 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
                     s.demanded = FSM_WORDS[i].event
                 return q + 1
         return NULL
+    if role == FSM_ROLE_COUNTS:
+        return counts_at(s, p, depth)
     if role == FSM_ROLE_EMPTY:
         return nothing(s, p)
     if role == FSM_ROLE_ZERO:
@@ -227,6 +233,33 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         return NULL
     q = fsm_space(q, end)
     return q + 1 if q < end and q[0] == c']' else NULL
+
+
+cdef const char* counts_at(Scan* s, const char* p, int depth) noexcept nogil:
+    """Behind the usage report at p; one without any number says nothing. Its members are walked only once it was lexed whole."""
+    cdef const char* end = s.end
+    cdef const char* q
+    cdef const char* begin = p
+    cdef bint number = False
+    cdef int flags = 0
+    if p[0] != c'{' or (p + 1 < end and p[1] == c'}'):
+        return nothing(s, p)
+    q = skip_value(s, p, depth, False)
+    if q is NULL:
+        return NULL
+    p = fsm_space(p + 1, end)
+    while p < q and p[0] == c'"':
+        p = fsm_space(fsm_string(p + 1, q, &flags) + 1, q)
+        p = fsm_space(p + 1, q)
+        number = number or p[0] == c'-' or (p[0] >= c'0' and p[0] <= c'9')
+        p = fsm_space(skip_value(s, p, depth + 1, False), q)
+        if p[0] == c',':
+            p = fsm_space(p + 1, q)
+    if number:
+        if not note(s, HOLE_COUNTS, begin, q):
+            return NULL
+        s.counts, s.counts_end = begin, q
+    return q
 
 
 cdef inline const char* index_at(const char* p, const char* end, int factor, long* index) noexcept nogil:

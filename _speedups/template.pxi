@@ -46,6 +46,10 @@ ctypedef struct Match:
     const char* text
     const char* text_end
     int flags
+    const char* counts      # NULL without
+    const char* counts_end
+    const char* known       # the report before (given)
+    const char* known_end
 
 
 cdef bint same_shape(Template* t, Scan* s, const char* event, int size) noexcept nogil:
@@ -108,7 +112,7 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     start = 0
     t.segments_used = 0
     for i in range(s.holes_used):
-        if s.holes[i].kind != HOLE_TEXT and not t.varies >> i & 1:
+        if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:
             continue  # it never varied: literal
         segment = &t.segments[t.segments_used]
         segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
@@ -129,6 +133,7 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
     m.index, m.part, m.serial = t.index, t.part, t.serial
     m.text = m.text_end = NULL
     m.flags = 0
+    m.counts = NULL
     while True:
         if end - p < segment.size or memcmp(p, t.bytes + segment.start, segment.size) != 0:
             return NULL
@@ -153,6 +158,12 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
             p = fsm_small(p, end, &m.serial)
         elif segment.hole == HOLE_NUMBER:
             p = fsm_number(p, end)
+        elif segment.hole == HOLE_COUNTS:
+            if m.known == m.known_end:
+                return NULL
+            m.counts = p
+            p = fsm_grown(p, end, m.known, m.known_end)
+            m.counts_end = p
         else:
             while p < end and p[0] == c' ':
                 p += 1

@@ -85,4 +85,59 @@ def openai_chat(chunks: Iterable[bytes]) -> list[dict[str, Any]]:
     return content
 
 
-PARSERS = {"anthropic": anthropic, "openai-chat": openai_chat}
+def openai_responses(chunks: Iterable[bytes]) -> list[dict[str, Any]]:
+    """The content blocks of a well-behaved Responses stream, as its finished items state them."""
+    content: list[dict[str, Any]] = []
+    pieces: list[str] = []
+    buffer = b""
+    for chunk in chunks:
+        buffer += chunk
+        *events, buffer = buffer.split(b"\n\n")
+        for event in events:
+            for line in event.split(b"\n"):
+                if not line.startswith(b"data: "):
+                    continue
+                payload = orjson.loads(line[6:])
+                kind = payload["type"]
+                if kind.endswith(".delta"):
+                    pieces.append(payload["delta"])
+                elif kind == "response.output_item.done":
+                    item, text = payload["item"], "".join(pieces)
+                    pieces = []
+                    if item["type"] == "reasoning":
+                        block = {"type": "thinking", "thinking": text, "signature": None}
+                    elif item["type"] == "message":
+                        block = {"type": "text", "text": text}
+                    else:
+                        block = {"type": "tool_use", "id": item["call_id"], "name": item["name"], "input": orjson.loads(text)}
+                    content.append({**block, "item_id": item["id"]})
+    return content
+
+
+def gemini(chunks: Iterable[bytes]) -> list[dict[str, Any]]:
+    """The content blocks of a well-behaved Gemini stream over SSE."""
+    text: list[str] = []
+    thinking: list[str] = []
+    calls: list[dict[str, Any]] = []
+    buffer = b""
+    for chunk in chunks:
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\r\n")
+        for line in lines:
+            if not line.startswith(b"data: "):
+                continue
+            for part in orjson.loads(line[6:])["candidates"][0]["content"]["parts"]:
+                if "functionCall" in part:
+                    call = part["functionCall"]
+                    calls.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["args"]})
+                else:
+                    (thinking if part.get("thought") else text).append(part["text"])
+    content: list[dict[str, Any]] = []
+    if thinking:
+        content.append({"type": "thinking", "thinking": "".join(thinking), "signature": None})
+    if any(text):
+        content.append({"type": "text", "text": "".join(text)})
+    return content + calls
+
+
+PARSERS = {"anthropic": anthropic, "openai-chat": openai_chat, "openai-responses": openai_responses, "gemini": gemini}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "cf757843f7672254"
+SPEC_DIGEST: Final = "3824946bd4204ff3"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0

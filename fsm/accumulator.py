@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from fsm import _tables as T
 from fsm import usage as usage_rules
 from fsm.arguments import cleaned, loads, weight
@@ -342,6 +344,10 @@ class Accumulator(Cases):
             self.note("usage_basis_changed", complaint)
         if not self._silent:
             self._emit(UsageUpdated(replace(self.usage)))
+
+    def counted(self, data: bytes) -> None:
+        """Take a usage report that the compiled engine has kept back (_speedups/counts.pxi)."""
+        self.handle(NormalizedEvent(T.USAGE, usage=orjson.loads(data)))
 
     def set_reason(self, ev: NormalizedEvent) -> None:
         last = next(reversed(self.reasons), ev.reason)

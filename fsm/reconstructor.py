@@ -95,7 +95,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             acc, parts = self._acc, self._parts
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc.touch, acc.fields, acc.out, self._reader.recent))
+                                              self._reader.owner, acc.touch, acc.fields, acc.counted, acc.out, self._reader.recent))
 
     def _reframe(self, shape: framings.Shape) -> None:
         """The first bytes need another framing, which is one source for both engines and has no short cut."""
@@ -298,7 +298,9 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     @property
     def usage(self) -> Usage:
+        """The token counts so far."""
         self._begin()
+        self._framing.interrupted()  # it may hold some back
         return self._acc.usage
 
     @property
@@ -312,6 +314,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         For display only. The blocks of an unfinished message carry `"partial": True`.
         """
         self._begin()
+        self._framing.interrupted()
         return snapshots.snapshot(self._acc)
 
     # ------------------------------------------------------------ the end

@@ -237,6 +237,7 @@ def _check_archived(spec: Spec) -> Iterator[str]:
 #   address: n      the same, n addresses apart
 #   part: [a, n]    which of the n addresses from a on within it
 #   serial          the wire's own number of the event (`serial` of the dialect); a delta whose number is not new is left to Python
+#   counts          a usage report: the event says USAGE too, behind its text (_speedups/counts.pxi)
 #   capture: E      the string that is the delta's text; `kind` leaves the event to the discriminator
 #   {key: …}        an object; under the one key "[0]", an array with one object or nothing
 ROLES = ("literal", "index", "kind", "capture", "flag", "address", "part")
@@ -265,7 +266,7 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
 
 def _check_hot(spec: Spec, dialect: str, tree: Any, path: str) -> Iterator[str]:
     if isinstance(tree, str):
-        if tree not in ("skip", "empty", "zero", "false", "serial"):
+        if tree not in ("skip", "empty", "zero", "false", "serial", "counts"):
             yield f"dialect {dialect}: unknown role {tree} at {path}"
     elif len(tree) == 1 and next(iter(tree)) in ROLES:
         (role, value), = tree.items()

@@ -16,7 +16,7 @@ from benchmarks.afternoon import PARSERS
 from benchmarks.data import DIALECTS, FLAVOURS, Stream, huge, make
 from benchmarks.measure import Case, Key, Result, WrongAnswerError
 
-DIGESTS = {"anthropic": "d6cb6ca90f8d44b8", "openai-chat": "725be4ea8d7238e8"}
+DIGESTS = {"anthropic": "d6cb6ca90f8d44b8", "openai-chat": "725be4ea8d7238e8", "openai-responses": "0e9a4ea8066f3409", "gemini": "d7cb0994ed72c210"}
 
 
 def streams(dialect: str) -> list[Stream]:
@@ -32,18 +32,18 @@ class TestData:
     def test_has_the_size_it_says(self, dialect):
         assert [s.deltas for s in streams(dialect)[:-1]] == [0] * 3 + [1] * 3 + [200] * 3
         s = make(dialect, 2000)
-        assert len(s.body) / len(s.payloads) == pytest.approx({"anthropic": 133, "openai-chat": 337}[dialect], rel=0.05)
+        assert len(s.body) / len(s.payloads) == pytest.approx({"anthropic": 133, "openai-chat": 337, "openai-responses": 274, "gemini": 361}[dialect], rel=0.05)
 
     def test_payloads_are_those_of_the_body(self, dialect):
         for s in streams(dialect):
-            events = [event.rpartition(b"data: ")[2] for event in s.body.split(b"\n\n") if event]
+            events = [event.rpartition(b"data: ")[2] for event in s.body.replace(b"\r", b"").split(b"\n\n") if event]
             assert [e for e in events if e != b"[DONE]"] == s.payloads
 
     def test_chunks_are_the_body(self, dialect):
         s = make(dialect, 20)
         for size in (1, 4096, None):
             assert b"".join(s.chunks(size)) == s.body
-        assert all(chunk.count(b"\n\n") == 1 for chunk in s.chunks(None))
+        assert all(chunk.replace(b"\r", b"").count(b"\n\n") == 1 for chunk in s.chunks(None))
 
     def test_flavours_are_what_they_say(self, dialect):
         ascii, cjk, escapes = (make(dialect, 200, f).body for f in FLAVOURS)
@@ -98,7 +98,7 @@ class TestGates:
         return {g.key: g.gate * factor for g in gates.RATIOS}
 
     def test_every_gate_has_a_measurement_of_its_own(self):
-        assert len({g.key for g in gates.RATIOS}) == len(gates.RATIOS) == 14
+        assert len({g.key for g in gates.RATIOS}) == len(gates.RATIOS) == 16
 
     @pytest.mark.parametrize(("factor", "share", "passed"), [(1.0, 1.0, True), (0.99, 1.0, False), (0.5, 0.5, True), (0.49, 0.5, False)])
     def test_ratio(self, factor, share, passed):
@@ -136,12 +136,12 @@ class TestReport:
     def test_table_has_every_engine_and_mode(self):
         text = report.ratios({key: Result(2.0, 1.0, 1) for key in suite.table_keys()})
         assert all(f"| {engine}, {mode}" in text for engine in suite.ENGINES for mode in suite.MODES)
-        assert text.count("2.0 / 2.0") == 6 * len(suite.rows())
+        assert text.count("2.0 / 2.0 / 2.0 / 2.0") == 6 * len(suite.rows())
 
     def test_fixed_cost_has_no_cost_per_delta(self):
         text = report.lengths({key: Result(0.5, 1e-5, int(key.size) if key.size.isdigit() else 9) for key in suite.length_keys()})
         line = next(line for line in text.splitlines() if "python, 0 deltas" in line)
-        assert [cell.strip() for cell in line.split("|")[2:5]] == ["10.0 / 10.0", "-", "0.5 / 0.5"]
+        assert [cell.strip() for cell in line.split("|")[2:5]] == ["10.0 / 10.0 / 10.0 / 10.0", "-", "0.5 / 0.5 / 0.5 / 0.5"]
 
     def test_readme_is_written_between_the_markers(self, tmp_path):
         path = tmp_path / "README.md"

@@ -85,6 +85,15 @@ def number(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
+def report(usage: Any) -> dict[str, Any] | None:
+    """A usage object that counts something; one without any number says nothing."""
+    if isinstance(usage, dict):
+        for value in usage.values():
+            if type(value) is int or type(value) is float:
+                return usage
+    return None
+
+
 def error_event(error: Any, fallback: str) -> NormalizedEvent:
     """An ERROR from any of the shapes an error object has: an object, a string, a nested `error`, an HTTP status."""
     if isinstance(error, dict) and isinstance(error.get("error"), dict):

@@ -12,7 +12,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
+from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.events import NormalizedEvent
 
@@ -58,8 +58,8 @@ class Gemini(Dialect):
         for at, candidate in enumerate(candidates):
             if isinstance(candidate, dict) and (number(candidate.get("index")) or 0 if numbered else at) == self.choice:
                 self._candidate(candidate, raw, *path, "candidates", at)
-        usage = payload.get("usageMetadata")
-        if isinstance(usage, dict) and any(key != "trafficType" for key in usage):
+        usage = report(payload.get("usageMetadata"))
+        if usage is not None:
             self.emit(NormalizedEvent(T.USAGE, usage=usage))
         feedback = payload.get("promptFeedback")
         if isinstance(feedback, dict) and text(feedback.get("blockReason")):

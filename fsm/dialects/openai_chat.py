@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import compact, exactly
-from fsm.dialects.base import Sink, error_event, number, text, words
+from fsm.dialects.base import Sink, error_event, number, report, text, words
 from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.events import NormalizedEvent
 
@@ -68,7 +68,8 @@ class OpenAIChat(TaggedDialect):
         if not isinstance(usage, dict):
             groq = payload.get("x_groq")
             usage = groq.get("usage") if isinstance(groq, dict) else None
-        if isinstance(usage, dict) and usage:
+        usage = report(usage)
+        if usage is not None:
             self.emit(NormalizedEvent(T.USAGE, usage=usage))
 
     def _fail(self, error: Any) -> None:

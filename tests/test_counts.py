@@ -1,0 +1,153 @@
+"""Usage reports in every event: what the compiled core may keep back (_speedups/counts.pxi), on all tiers.
+
+A report that only counts up replaces the one before; any other goes the slow way. Whoever looks finds the same counts,
+the same raw report and the same anomalies as the pure engine gives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import fsm
+from helpers import cut_at, frame
+from tiers import TIERS, disagreement
+
+
+def gemini(said: str, usage: Any, **more: Any) -> bytes:
+    return frame({"candidates": [{"content": {"parts": [{"text": said}], "role": "model"}, "index": 0}], "usageMetadata": usage, **more})
+
+
+def chat(said: str, usage: Any) -> bytes:
+    return frame({"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": said}}], "usage": usage})
+
+
+def counts(n: int, **more: Any) -> dict[str, Any]:
+    return {"promptTokenCount": 10, "candidatesTokenCount": n, "totalTokenCount": 10 + n,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 10}], **more}
+
+
+START = gemini("a", counts(1), responseId="r", modelVersion="m")
+END = frame({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]})
+
+
+def watch(engine: str, chunks: list[bytes], dialect: str, deltas: str, look: bool) -> tuple[Any, ...]:
+    """The usage after each chunk (if somebody looks) and at the end, with the raw report and the anomalies."""
+    r = fsm.Reconstructor(dialect, engine=engine, deltas=deltas)
+    seen = []
+    for chunk in chunks:
+        r.feed(chunk)
+        if look:
+            seen.append((r.usage.to_dict(), dict(r.usage.raw)))
+    usage = r.end().message.usage
+    return seen, usage.to_dict(), usage.raw, usage.basis, [(a.kind, a.event, a.offset, a.detail) for a in r.anomalies]
+
+
+def agree(tiers: tuple[str, ...], chunks: list[bytes], dialect: str = "gemini") -> tuple[Any, ...]:
+    for deltas in ("none", "chunk"):
+        for look in (False, True):
+            want = watch("python", chunks, dialect, deltas, look)
+            for engine in tiers[1:]:
+                assert watch(engine, chunks, dialect, deltas, look) == want, (engine, deltas, look)
+    assert disagreement(chunks, dialect, tiers, deltas="each") is None
+    return want
+
+
+def appended(parts: list[bytes], engine: str = "compiled", deltas: str = "none", dialect: str = "gemini") -> int:
+    r = fsm.Reconstructor(dialect, engine=engine, deltas=deltas)
+    r.feed(b"".join(parts))
+    return r._framing.appended
+
+
+def test_counts_that_grow_are_taken_without_python(tiers: tuple[str, ...]):
+    parts = [START, *(gemini("x", counts(n, thoughtsTokenCount=n)) for n in (2, 9, 10, 99, 100, 100, 12345)), END]
+    assert appended(parts) == appended(parts, "scan") == 6  # all but the first of that shape
+    usage = agree(tiers, parts)[1]
+    assert (usage["output_tokens"], usage["reasoning_tokens"]) == (24690, 12345)
+
+
+@pytest.mark.parametrize("next_", [
+    counts(1), counts(0), counts(6, thoughtsTokenCount=3), {"candidatesTokenCount": 9}, counts(5, promptTokenCount=0), counts(5) | {"promptTokenCount": -3},
+    counts(5) | {"candidatesTokenCount": 6.5}, counts(5) | {"candidatesTokenCount": "9"}, {"totalTokenCount": 20} | counts(5),
+    counts(10**18), counts(10**30), {"trafficType": "ON_DEMAND"}, {}, None, [], "x", counts(5, promptTokensDetails=[{"modality": "TEXT", "tokenCount": 0}]),
+    counts(5) | {"note": "was 4, now 5"}, counts(5) | {'k": 1, "': "x"}], ids=str)
+@pytest.mark.parametrize("then", [counts(7), counts(5)], ids=["7", "5"])
+def test_any_other_report_goes_the_slow_way(tiers: tuple[str, ...], next_: Any, then: Any):
+    agree(tiers, [START, gemini("b", counts(2)), gemini("c", counts(5)), gemini("d", next_), gemini("e", then), gemini("f", then), END])
+
+
+def test_a_report_that_falls_is_told(tiers: tuple[str, ...]):
+    """Cached tokens rise while the input falls: the basis changed, and the anomaly stands at its own event."""
+    falls = {"promptTokenCount": 4, "cachedContentTokenCount": 6, "candidatesTokenCount": 9}
+    anomalies = agree(tiers, [START, *[gemini("b", counts(n)) for n in (3, 4, 5)], gemini("c", falls), END])[-1]
+    assert [(kind, event) for kind, event, _o, _d in anomalies] == [("usage_basis_changed", 5)]
+
+
+def test_a_pushed_report_is_between(tiers: tuple[str, ...]):
+    """What the caller pushes by hand is not forgotten by the template's literal."""
+    got = []
+    for engine in TIERS:
+        r = fsm.Reconstructor("gemini", engine=engine, deltas="none")
+        for n in (1, 2, 3, 4):
+            r.feed(gemini("a", counts(n), responseId="r", modelVersion="m"))
+        r.push({"type": "usage", "usage": {"promptTokenCount": 99, "candidatesTokenCount": 99}})
+        r.feed(gemini("b", counts(4), responseId="r", modelVersion="m"))
+        got.append((r.usage.to_dict(), r.usage.raw))
+    assert got == [got[0]] * 4
+    assert got[0][0]["input_tokens"] == 10
+
+
+def test_chat_reports_too(tiers: tuple[str, ...]):
+    parts = [chat("a", {"prompt_tokens": 7, "completion_tokens": n, "prompt_tokens_details": None}) for n in range(1, 9)]
+    assert appended(parts, dialect="openai-chat") == 7
+    end = frame({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}) + b"data: [DONE]\n\n"
+    assert agree(tiers, [*parts, end], "openai-chat")[1] == {"input_tokens": 7, "output_tokens": 8}
+
+
+def test_live_callers_hear_of_each(tiers: tuple[str, ...]):
+    parts = [START, *(gemini("x", counts(n)) for n in range(2, 6))]
+    for engine in TIERS:
+        r = fsm.Reconstructor("gemini", engine=engine)
+        told = [e.usage.output_tokens for e in r.feed(b"".join(parts)) if isinstance(e, fsm.UsageUpdated)]
+        assert told == [1, 2, 3, 4, 5]
+
+
+def test_a_long_report_is_not_kept(tiers: tuple[str, ...]):
+    parts = [START, *(gemini("x", counts(n, note="y" * 5000)) for n in range(2, 6)), END]
+    assert appended(parts) == 0
+    agree(tiers, parts)
+
+
+NUMBERS = st.sampled_from([0, 1, 2, 9, 10, 11, 99, 100, 10**17, 10**18, 10**20, -1, 1.0, 1.5, True, None, "7"])
+KEYS = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount", "trafficType", 'q"k', "é"]
+REPORTS = st.dictionaries(st.sampled_from(KEYS), NUMBERS | st.lists(st.fixed_dictionaries({"tokenCount": NUMBERS}), max_size=2), max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(REPORTS | st.integers(1, 30).map(counts), min_size=1, max_size=12), st.data())
+@example([counts(1), {"promptTokenCount": 10, "candidatesTokenCount": 2}, counts(3), counts(4)], None)
+def test_reports_of_any_kind(tiers: tuple[str, ...], reports: list[Any], draw: Any):
+    """Most grow, some do not; spaces, cuts and carriage returns anywhere."""
+    parts = [START, *(gemini("x", report) for report in reports), END]
+    body = b"".join(parts)
+    if draw is not None:
+        if draw.draw(st.booleans()):
+            body = body.replace(b"\n", b"\r\n")
+        if draw.draw(st.booleans()):
+            body = body.replace(b'": ', b'":')
+        parts = cut_at(body, draw.draw(st.lists(st.integers(0, len(body)), max_size=4)))
+    agree(tiers, parts)
+
+
+def test_the_json_given_out_is_valid_whatever_grew(tiers: tuple[str, ...]):
+    """Digits in strings and behind escapes: the report that is kept can always be read."""
+    def report(digits: str) -> bytes:
+        usage = '{"promptTokenCount": 1' + digits + ', "s": "\\u00' + digits + ' 1' + digits + '", "f": 1.' + digits + '}'
+        json.loads(usage)
+        return b'data: {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": ' + usage.encode() + b"}\n\n"
+
+    agree(tiers, [START, *(report(d) for d in ("11", "11", "12", "22", "22", "99")), END])
