@@ -5,7 +5,6 @@ The comparison is that of ../shared/tools/score.py, imported from there. Both ar
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,26 +13,16 @@ import pytest
 
 from fsm import _tables as T
 from helpers import SHARED, deliveries, run
+from shared_score import score
 
 FOLDER = SHARED / "corpus"
-SCORE = SHARED / "tools" / "score.py"
 #: streams whose vendor's answer is wrong for certain, with the reason
 VENDOR_IS_WRONG: dict[str, str] = {}
 
 
-def _score() -> Any:
-    spec = importlib.util.spec_from_file_location("score", SCORE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-if not (FOLDER.is_dir() and SCORE.is_file()):
+if score is None:
     pytest.skip("../shared/corpus is not here", allow_module_level=True)
 
-score = _score()
 #: streams that the index files under "other", by the beginning of their names
 OTHERS = {"other/ollama-": "ollama", "other/cohere-": "cohere"} | {f"other/bedrock-{head}": "bedrock-converse" for head in
                                         ("chat-", "converse-", "model-", "titan-converse-", "invoke-nova-", "invoke-testnova")}
