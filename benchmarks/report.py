@@ -14,7 +14,6 @@ from benchmarks.data import CHUNKINGS, DIALECTS, FLAVOURS
 from benchmarks.measure import Key, Result
 from benchmarks.suite import EMPTY, length, rows
 
-BEGIN, END = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 LABELS = {"afternoon": "an afternoon's parser"}
 COLUMNS = [(flavour, chunking) for flavour in FLAVOURS for chunking in CHUNKINGS]
 
@@ -73,14 +72,15 @@ def lengths(results: Mapping[Key, Result]) -> str:
     return text + markdown(["engine, message", "µs per message", "µs per delta", "speed, × orjson.loads"], body)
 
 
-def write_readme(path: Path, text: str) -> None:
-    """Put `text` between the markers."""
+def write_readme(path: Path, text: str, section: str = "benchmarks") -> None:
+    """Put `text` between the markers of a section."""
+    opening, closing = f"<!-- {section} -->", f"<!-- /{section} -->"
     old = path.read_text(encoding="utf-8")
-    before, begin, rest = old.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = old.partition(opening)
+    _, end, after = rest.partition(closing)
     if not begin or not end:
-        raise ValueError(f"{path.name} has no {BEGIN} … {END}")
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+        raise ValueError(f"{path.name} has no {opening} … {closing}")
+    path.write_text(f"{before}{opening}\n{text}\n{closing}{after}", encoding="utf-8")
 
 
 def draw(path: Path, results: Mapping[Key, Result], caption: str) -> str:
