@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "3824946bd4204ff3"
+SPEC_DIGEST: Final = "3d1adbd2ef48c0d2"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0
@@ -826,7 +826,26 @@ DIALECTS: Final[dict[str, dict[str, Any]]] = {'anthropic': {'name': 'anthropic',
                    'output_tokens': ['outputTokens', 'output_tokens'],
                    'cache_read_input_tokens': ['cacheReadTokens', 'cacheReadInputTokens', 'cachedInputTokens'],
                    'cache_creation_input_tokens': ['cacheWriteTokens', 'cacheCreationInputTokens'],
-                   'reasoning_tokens': ['reasoningTokens']}}}
+                   'reasoning_tokens': ['reasoningTokens']}},
+ 'gemini-interactions': {'name': 'gemini-interactions',
+                         'id': 9,
+                         'positional': True,
+                         'explicit_stops': True,
+                         'reason_ends': True,
+                         'lift_think': False,
+                         'basis': 'includes_cached',
+                         'stop_reasons': {'completed': 'end_turn',
+                                          'requires_action': 'tool_use',
+                                          'incomplete': 'max_tokens',
+                                          'budget_exceeded': 'max_tokens'},
+                         'cut': ['incomplete', 'budget_exceeded'],
+                         'filtered': [],
+                         'failed_call': [],
+                         'usage': {'input_tokens': ['total_input_tokens'],
+                                   'output_tokens': ['total_output_tokens + total_thought_tokens'],
+                                   'cache_read_input_tokens': ['total_cached_tokens'],
+                                   'cache_creation_input_tokens': [],
+                                   'reasoning_tokens': ['total_thought_tokens']}}}
 
 # the state diagram, drawn by transitions; also in spec/STREAM.md
 MERMAID: Final = """---

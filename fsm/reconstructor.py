@@ -30,8 +30,7 @@ DELTAS = ("none", "chunk", "each")
 class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     """Rebuilds one message from the raw bytes of one streaming response.
 
-    dialect:  one of `fsm.dialects.DIALECTS` ("anthropic", "openai-chat", "gemini", "ollama", "bedrock-converse", "canonical"), or "auto" (from
-              the first telling event).
+    dialect:  one of `fsm.dialects.DIALECTS` ("anthropic", "openai-chat", …), or "auto" (from the first telling event).
     tools:    a ToolRegistry, a mapping name -> JSON Schema, or a vendor's list of tools; None takes any name unchecked.
     limits:   default `Limits()`.
     timeouts: default `Timeouts()`; judged by `tick`.

@@ -192,7 +192,9 @@ def chat(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
 
 
 GRAMMARS: dict[str, Callable[[random.Random, Writer], list[tuple[str | None, str]]]] = {
-    "anthropic": anthropic, "openai-chat": chat, "openai-responses": fuzz_dialects.responses, "cohere": fuzz_dialects.cohere}
+    "anthropic": anthropic, "openai-chat": chat, "openai-responses": fuzz_dialects.responses, "cohere": fuzz_dialects.cohere,
+    "gemini": fuzz_dialects.gemini, "gemini-interactions": fuzz_dialects.interactions, "bedrock-converse": fuzz_dialects.bedrock,
+    "ollama": fuzz_dialects.ollama, "dsh": fuzz_dialects.dsh}
 
 
 def events(seed: int) -> tuple[list[bytes], str]:
@@ -212,7 +214,10 @@ def events(seed: int) -> tuple[list[bytes], str]:
         if w.hit(0.05):
             payload += rng.choice([" ", "x", "}", "\t", " {}"])
         end = rng.choice(["\n", "\r\n", "\r", line * 2]) if w.hit(0.05) else line
-        raw = f"{block}data:{sep}{payload}{line}{end}".encode()
+        if dialect in fuzz_dialects.BARE and not w.hit(0.05):
+            raw = f"{payload}{line}".encode()
+        else:
+            raw = f"{block}data:{sep}{payload}{line}{end}".encode()
         if w.hit(0.15):  # something that no JSON library writes, inside some string
             quotes = [i for i, c in enumerate(raw) if c == 0x22]
             at = rng.choice(quotes) if quotes else 0
@@ -223,7 +228,7 @@ def events(seed: int) -> tuple[list[bytes], str]:
         flipped = bytearray(out[at])
         flipped[rng.randrange(len(flipped))] = rng.choice([rng.randrange(256), 0x20, 0x22, 0x0A, 0x0D, 0x5C])
         out[at] = bytes(flipped)
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and len(out) > 1:
         del out[rng.randrange(1, len(out)):]
         out[-1] = out[-1][:rng.randrange(len(out[-1]) + 1)]
     return out, dialect

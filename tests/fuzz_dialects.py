@@ -112,3 +112,154 @@ def cohere(rng: random.Random, w: Any) -> Said:
     reason = rng.choice(['"COMPLETE"', '"TOOL_CALL"', '"MAX_TOKENS"'])
     out.append(("message-end", w.object([("type", '"message-end"'), ("delta", [("finish_reason", reason)])])))
     return out
+
+
+def gemini(rng: random.Random, w: Any) -> Said:
+    """(None, payload) of a message in the manner of Gemini: parts in chunks that mostly count tokens, reasons anywhere, streamed arguments."""
+    out: Said = []
+    counts, every = rng.random() < 0.6, rng.random() < 0.3
+    said = 0
+
+    def chunk(parts: list[list[tuple[str, Any]]], reason: str | None = None) -> None:
+        nonlocal said
+        said += rng.choice([1, 1, 2, 0])
+        content = [("parts", "[" + ",".join(w.object(p) for p in parts) + "]" if len(parts) != 1 else [parts[0]]), ("role", '"model"')]
+        candidate: list[tuple[str, Any]] = [("content", [*content] if not w.hit(0.05) else "{}"), ("index", w.index(0))]
+        if reason or every or w.hit(0.1):
+            candidate.append(("finishReason", reason or '"STOP"'))
+        pairs: list[tuple[str, Any]] = [("candidates", [candidate])]
+        if counts:
+            more = [("thoughtsTokenCount", str(said))] if rng.random() < 0.3 else []
+            pairs.append(("usageMetadata", w.object([("promptTokenCount", "7"), ("candidatesTokenCount", w.index(said)), *more])))
+        pairs += [("modelVersion", '"m"'), ("responseId", '"r"')]
+        out.append((None, w.object(pairs)))
+
+    for i in range(rng.randint(1, 4)):
+        kind = rng.choice(["text", "text", "thought", "call", "streamed"])
+        if kind == "call":
+            chunk([[("functionCall", [("id", f'"c{i}"'), ("name", '"Read"'), ("args", rng.choice(['{"file_path":"a"}', "{}", '{"n":1}']))])]])
+        elif kind == "streamed":
+            chunk([[("functionCall", [("name", '"Read"'), ("willContinue", "true")])]])
+            for _ in range(rng.randint(0, 3)):
+                piece = [("jsonPath", '"$.file_path"'), ("stringValue", w.string(rng.choice(TEXTS))), ("willContinue", "true")]
+                chunk([[("functionCall", [("partialArgs", [piece]), ("willContinue", "true")])]])
+            if rng.random() < 0.8:
+                chunk([[("functionCall", "{}")]])
+        for _ in range(rng.randint(0, 8) if kind in ("text", "thought") else 0):
+            part: list[tuple[str, Any]] = [("text", w.string(rng.choice(TEXTS)))]
+            part += [("thought", "true")] if kind == "thought" or w.hit(0.1) else []
+            part += [("thoughtSignature", '"c2ln"')] if w.hit(0.2) else []
+            chunk([part] if rng.random() < 0.9 else [part, [("text", w.string(rng.choice(TEXTS)))]])
+    chunk([[("text", '""')]], rng.choice(['"STOP"', '"STOP"', '"MAX_TOKENS"', '"SAFETY"']))
+    return out
+
+
+def interactions(rng: random.Random, w: Any) -> Said:
+    """(event name, payload) of a message in the manner of Gemini's Interactions."""
+    out: Said = []
+    ahead = rng.random() < 0.3
+
+    def say(word: str, pairs: list[tuple[str, Any]]) -> None:
+        kind = [("event_type", w.string(word))]
+        meta = [("metadata", [("usage", [("total_input_tokens", "3")])])] if w.hit(0.1) else []
+        out.append((rng.choice([None, "step.delta"]) if w.hit(0.2) else word, w.object([*kind, *pairs, *meta] if ahead else [*pairs, *kind, *meta])))
+
+    say("interaction.created", [("interaction", [("id", '"i"'), ("model", '"m"')])])
+    begun: list[tuple[int, str]] = []
+    for i in range(rng.randint(1, 4)):
+        kind = rng.choice(["model_output", "model_output", "thought", "function_call", "google_search_call"])
+        named = [("id", f'"c{i}"'), ("name", '"Read"'), ("arguments", "{}")] if kind == "function_call" else []
+        if rng.random() < 0.9:
+            say("step.start", [("index", w.index(i)), ("step", [*named, ("type", w.string(kind))])])
+        begun.append((i, kind))
+        for _ in range(rng.randint(0, 8)):
+            at, of = rng.choice(begun) if rng.random() < 0.2 else begun[-1]
+            of = rng.choice(["model_output", "thought", "function_call", "nope"]) if w.hit(0.2) else of
+            if of == "model_output":
+                pairs: list[tuple[str, Any]] = [("text", w.string(rng.choice(TEXTS))), ("type", '"text"')]
+            elif of == "thought":
+                signed = rng.random() < 0.1
+                pairs = [("signature", '"c2ln"'), ("type", '"thought_signature"')] if signed else [
+                    ("content", [("text", w.string(rng.choice(TEXTS))), ("type", '"text"')]), ("type", '"thought_summary"')]
+            else:
+                pairs = [("arguments", w.string(rng.choice(FRAGMENTS))), ("type", '"arguments_delta"' if of == "function_call" else f'"{of}"')]
+            say("step.delta", [("index", w.index(at)), ("delta", pairs)])
+        if rng.random() < 0.8:
+            say("step.stop", [("index", w.index(i))])
+    status = rng.choice(["completed", "requires_action", "incomplete", "failed"])
+    say("interaction.completed", [("interaction", [("status", f'"{status}"'), ("usage", [("total_input_tokens", "5")])])])
+    out.append(("done", "[DONE]"))
+    return out
+
+
+def bedrock(rng: random.Random, w: Any) -> Said:
+    """(event name, payload) of a message in the manner of Bedrock Converse: the event key outside, padding, text without starts."""
+    out: Said = []
+
+    def say(word: str, pairs: list[tuple[str, Any]]) -> None:
+        pad = [("p", w.string("abcdef"[:rng.randrange(6)]))] if rng.random() < 0.7 else []
+        out.append((None, w.object([(word, [*pairs, *pad])])))
+
+    say("messageStart", [("role", '"assistant"')])
+    for i in range(rng.randint(1, 4)):
+        kind = rng.choice(["text", "text", "reasoning", "call"])
+        if kind == "call":
+            start = [("toolUse", [("toolUseId", f'"t{i}"'), ("name", '"Read"')])]
+            say("contentBlockStart", [("contentBlockIndex", w.index(i)), ("start", start)])
+        for n in range(rng.randint(0, 8)):
+            piece = w.string(rng.choice(FRAGMENTS if kind == "call" else TEXTS))
+            inner = {"text": [("text", piece)], "reasoning": [("reasoningContent", [("text", piece)])], "call": [("toolUse", [("input", piece)])]}[kind]
+            if kind == "reasoning" and w.hit(0.3):
+                inner = [("reasoningContent", [("signature", '"c2ln"')])]
+            say("contentBlockDelta", [("contentBlockIndex", w.index(i if not w.hit(0.1) else n)), ("delta", inner)])
+        if rng.random() < 0.8:
+            say("contentBlockStop", [("contentBlockIndex", w.index(i))])
+    say("messageStop", [("stopReason", rng.choice(['"end_turn"', '"tool_use"', '"max_tokens"']))])
+    say("metadata", [("usage", [("inputTokens", "5"), ("outputTokens", "7")])])
+    return out
+
+
+def ollama(rng: random.Random, w: Any) -> Said:
+    """(None, payload) of a message in the manner of Ollama; the lines are bare (see `BARE`)."""
+    out: Said = []
+    generate = rng.random() < 0.2
+
+    def line(message: list[tuple[str, Any]], done: str = "false", more: list[tuple[str, Any]] | None = None) -> None:
+        said = message if generate else [("message", [("role", '"assistant"'), *message])]
+        out.append((None, w.object([("model", '"m"'), ("created_at", '"2026"'), *said, ("done", done), *(more or [])])))
+
+    key = "response" if generate else "content"
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.choice([key, key, "thinking", "call"])
+        if kind == "call" and not generate:
+            line([("content", '""'), ("tool_calls", [[("function", [("name", '"Read"'), ("arguments", rng.choice(['{"file_path":"a"}', "{}", '"{}"']))])]])])
+        for _ in range(rng.randint(0, 8) if kind != "call" else 0):
+            line([(kind, w.string(rng.choice([*TEXTS, "<think>", "</think>"]))), *([("content", '""')] if kind == "thinking" else [])])
+    line([(key, '""')], "true", [("done_reason", rng.choice(['"stop"', '"length"'])), ("eval_count", "5")])
+    return out
+
+
+def dsh(rng: random.Random, w: Any) -> Said:
+    """(None, payload) of a message in the manner of dsh: bounds and full statements at random."""
+    out: Said = []
+
+    def say(word: str, pairs: list[tuple[str, Any]]) -> None:
+        out.append((None, w.object([("type", w.string(word)), *pairs])))
+
+    for i in range(rng.randint(1, 4)):
+        kind = rng.choice(["text", "text", "reasoning", "tool-call"])
+        if rng.random() < 0.8:
+            say("block-start", [("index", w.index(i)), ("blockType", w.string(kind))])
+        for _ in range(rng.randint(0, 8)):
+            said = ("argumentsDelta", w.string(rng.choice(FRAGMENTS))) if kind == "tool-call" else ("text", w.string(rng.choice(TEXTS)))
+            named = [("id", f'"c{i}"'), ("name", '"Read"')] if kind == "tool-call" else []
+            say(f"{kind}-delta", [("index", w.index(i)), *named, said])
+        if rng.random() < 0.8:
+            say("block-end", [("index", w.index(i)), *([("block", [("type", w.string(kind)), ("text", '"x"')])] if w.hit(0.3) else [])])
+    say("usage", [("usage", [("inputTokens", "5")])])
+    say("finish", [("reason", [("kind", rng.choice(['"stop"', '"max-tokens"', '"error"']))])])
+    return out
+
+
+#: dialects whose events are lines without `data:`
+BARE = frozenset({"ollama", "dsh"})

@@ -20,3 +20,12 @@ def _load() -> Any:
 
 
 score: Any = _load() if SCRIPT.is_file() and (SHARED / "corpus").is_dir() else None
+
+#: streams that the index files under "other", by the beginning of their names
+OTHERS = {"other/ollama-": "ollama", "other/cohere-": "cohere", "other/gemini-interactions-": "gemini-interactions"}
+OTHERS |= {f"other/bedrock-{head}": "bedrock-converse" for head in ("chat-", "converse-", "model-", "titan-converse-", "invoke-nova-", "invoke-testnova")}
+
+
+def ours_of(name: str, dialect: str) -> str:
+    """Our name for the dialect of a public stream, whose index says `dialect`."""
+    return next((ours for head, ours in OTHERS.items() if name.startswith(head)), dialect)

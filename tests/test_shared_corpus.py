@@ -13,7 +13,7 @@ import pytest
 
 from fsm import _tables as T
 from helpers import SHARED, deliveries, run
-from shared_score import score
+from shared_score import ours_of, score
 
 FOLDER = SHARED / "corpus"
 #: streams whose vendor's answer is wrong for certain, with the reason
@@ -23,15 +23,11 @@ VENDOR_IS_WRONG: dict[str, str] = {}
 if score is None:
     pytest.skip("../shared/corpus is not here", allow_module_level=True)
 
-#: streams that the index files under "other", by the beginning of their names
-OTHERS = {"other/ollama-": "ollama", "other/cohere-": "cohere"} | {f"other/bedrock-{head}": "bedrock-converse" for head in
-                                        ("chat-", "converse-", "model-", "titan-converse-", "invoke-nova-", "invoke-testnova")}
-
 
 def _cases() -> Iterator[tuple[str, tuple[bytes, str, str, dict[str, Any]]]]:
     """(name, (body, our dialect, the index's, what is expected)) of every stream of our dialects."""
     for name, body, dialect, expected in score.corpus_cases(FOLDER):
-        ours = next((d for head, d in OTHERS.items() if name.startswith(head)), dialect)
+        ours = ours_of(name, dialect)
         if ours in T.DIALECTS:
             yield name, (body, ours, dialect, expected)
 

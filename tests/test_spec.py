@@ -171,7 +171,8 @@ def test_ids_are_stable():
         7: "BLOCK_START", 8: "BLOCK_STOP", 9: "OPAQUE_BLOCK", 10: "USAGE", 11: "STOP_REASON", 12: "MESSAGE_STOP", 13: "PING", 14: "ERROR", 15: "CANCEL",
         16: "TIMEOUT", 17: "OVERFLOW", 18: "EOF", 19: "SNAPSHOT"}
     assert {name: d["id"] for name, d in T.DIALECTS.items()} == {
-        "anthropic": 0, "openai-chat": 1, "canonical": 2, "gemini": 3, "ollama": 4, "bedrock-converse": 5, "openai-responses": 6, "cohere": 7, "dsh": 8}
+        "anthropic": 0, "openai-chat": 1, "canonical": 2, "gemini": 3, "ollama": 4, "bedrock-converse": 5, "openai-responses": 6, "cohere": 7, "dsh": 8,
+        "gemini-interactions": 9}
 
 
 def test_the_vocabulary_is_closed():  # R-16 R-02

@@ -12,13 +12,14 @@ from fsm.dialects.canonical import Canonical
 from fsm.dialects.cohere import Cohere
 from fsm.dialects.dsh import Dsh
 from fsm.dialects.gemini import Gemini
+from fsm.dialects.gemini_interactions import GeminiInteractions
 from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.dialects.openai_responses import OpenAIResponses
 from fsm.errors import UnknownDialectError
 
 DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (
-    Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse, OpenAIResponses, Cohere, Dsh)}
+    Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse, OpenAIResponses, Cohere, Dsh, GeminiInteractions)}
 assert DIALECTS.keys() == T.DIALECTS.keys()
 
 AUTO = "auto"
@@ -42,15 +43,17 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     The rules, in this order:
     1. the event's type (in the payload, else the SSE name) is one of Anthropic's -> anthropic;
     2. it begins with `response.`, or the payload is a whole response -> openai-responses;
-    3. it is one of Cohere's, or the payload is a whole answer of Cohere's -> cohere;
-    4. it is a chunk of dsh's union, by its own fields -> dsh;
-    5. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, all have them);
-    6. there are `choices`, or the object is a completion's -> openai-chat;
-    7. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
+    3. the event type begins with `interaction.` or `step.`, or the payload is a whole interaction -> gemini-interactions;
+    4. it is one of Cohere's, or the payload is a whole answer of Cohere's -> cohere;
+    5. it is a chunk of dsh's union, by its own fields -> dsh;
+    6. it is a word of the normalized alphabet -> canonical (`ping` and `error` tell nothing, all have them);
+    7. there are `choices`, or the object is a completion's -> openai-chat;
+    8. there are `candidates`, a `promptFeedback` or `usageMetadata` (also inside `response`), or an error with a numeric
        code and a status in words -> gemini;
-    8. `done` is a boolean beside a `message` or a `response` -> ollama;
-    9. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
-    10. an error in Anthropic's shape -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+    9. `done` is a boolean beside a `message` or a `response` -> ollama;
+    10. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
+    11. an error that is numbered, or says its message beside its type -> openai-responses (with a `kind`: canonical); in Anthropic's shape
+        -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -59,6 +62,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Anthropic.name
     if (word or "").startswith("response.") or payload.get("object") == "response":
         return OpenAIResponses.name
+    if GeminiInteractions.speaks(payload, event):
+        return GeminiInteractions.name
     if word in Cohere.TYPES or (word == "tool-call-delta" and "delta" in payload) or ("finish_reason" in payload and isinstance(payload.get("message"), dict)):
         return Cohere.name
     if Dsh.knows(word, payload):
@@ -77,6 +82,8 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Ollama.name
     if BedrockConverse.speaks(payload, event):
         return BedrockConverse.name
+    if word == "error" and ("sequence_number" in payload or isinstance(payload.get("message"), str)):
+        return Canonical.name if "kind" in payload else OpenAIResponses.name
     if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
         return Anthropic.name
     return OpenAIChat.name if error else None
