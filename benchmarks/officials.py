@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from benchmarks.peers import _http_of, _transport
+from benchmarks.peers import http_of, transport
 
 Facts = dict[str, Any]
 ASKED: Any = [{"role": "user", "content": "?"}]
@@ -22,14 +22,14 @@ ASKED: Any = [{"role": "user", "content": "?"}]
 @functools.cache
 def _http(make: Any) -> Any:
     with make(api_key="none") as client:  # once: it loads certificates
-        return _http_of(client)
+        return http_of(client)
 
 
 @contextlib.contextmanager
 def _client(make: Any, body: bytes) -> Iterator[Any]:
     """A vendor's client that gets `body` for an answer, whatever it asks."""
     http = _http(make)
-    with http.Client(transport=_transport(http, [body])) as wire, make(api_key="none", http_client=wire, max_retries=0) as client:
+    with http.Client(transport=transport(http, [body])) as wire, make(api_key="none", http_client=wire, max_retries=0) as client:
         yield client
 
 

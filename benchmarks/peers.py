@@ -38,7 +38,7 @@ def _blocks(thinking: str, signature: str | None, text: str, calls: Iterable[tup
 # ---------------------------------------------------------------- mock transports
 
 
-def _transport(http: Any, chunks: Sequence[bytes]) -> Any:
+def transport(http: Any, chunks: Sequence[bytes]) -> Any:
     """A transport of `http` (httpx, or the httpx2 of the vendors' clients) that answers with `chunks`, to sync and async clients."""
     class Body(http.SyncByteStream, http.AsyncByteStream):  # type: ignore[misc]
         def __iter__(self) -> Iterator[bytes]:
@@ -51,7 +51,7 @@ def _transport(http: Any, chunks: Sequence[bytes]) -> Any:
     return http.MockTransport(lambda request: http.Response(200, headers={"content-type": "text/event-stream"}, stream=Body()))
 
 
-def _http_of(client: Any) -> Any:
+def http_of(client: Any) -> Any:
     """The HTTP package that a vendor's client is built on: httpx2, in older versions httpx."""
     names = {base.__module__.partition(".")[0] for base in type(client._client).__mro__}
     return importlib.import_module("httpx2" if "httpx2" in names else "httpx")
@@ -63,8 +63,8 @@ def _http_of(client: Any) -> Any:
 def _anthropic(stream: Stream, chunks: Sequence[bytes]) -> Run:
     import anthropic
 
-    http = _http_of(anthropic.Anthropic(api_key="none"))
-    client = anthropic.Anthropic(api_key="none", http_client=http.Client(transport=_transport(http, chunks)))
+    http = http_of(anthropic.Anthropic(api_key="none"))
+    client = anthropic.Anthropic(api_key="none", http_client=http.Client(transport=transport(http, chunks)))
 
     def run() -> Content:
         with client.messages.stream(model="m", max_tokens=1, messages=[{"role": "user", "content": "?"}]) as events:
@@ -78,8 +78,8 @@ def _anthropic(stream: Stream, chunks: Sequence[bytes]) -> Run:
 def _openai(stream: Stream, chunks: Sequence[bytes]) -> Run:
     import openai
 
-    http = _http_of(openai.OpenAI(api_key="none"))
-    client = openai.OpenAI(api_key="none", http_client=http.Client(transport=_transport(http, chunks)))
+    http = http_of(openai.OpenAI(api_key="none"))
+    client = openai.OpenAI(api_key="none", http_client=http.Client(transport=transport(http, chunks)))
 
     def run() -> Content:
         with client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "?"}]) as events:
@@ -135,7 +135,7 @@ def _httpx_sse(stream: Stream, chunks: Sequence[bytes]) -> Run:
     import httpx
     import httpx_sse
 
-    client = httpx.Client(transport=_transport(httpx, chunks))
+    client = httpx.Client(transport=transport(httpx, chunks))
 
     def run() -> Content:
         with httpx_sse.connect_sse(client, "POST", "http://mock/") as source:
@@ -192,16 +192,16 @@ def _pydantic_ai(stream: Stream, chunks: Sequence[bytes]) -> Run:
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        http = _http_of(anthropic.Anthropic(api_key="none"))
-        a = anthropic.AsyncAnthropic(api_key="none", http_client=http.AsyncClient(transport=_transport(http, chunks)))
+        http = http_of(anthropic.Anthropic(api_key="none"))
+        a = anthropic.AsyncAnthropic(api_key="none", http_client=http.AsyncClient(transport=transport(http, chunks)))
         model = AnthropicModel("m", provider=AnthropicProvider(anthropic_client=a))
     else:
         import openai
         from pydantic_ai.models.openai import OpenAIChatModel
         from pydantic_ai.providers.openai import OpenAIProvider
 
-        http = _http_of(openai.OpenAI(api_key="none"))
-        o = openai.AsyncOpenAI(api_key="none", http_client=http.AsyncClient(transport=_transport(http, chunks)))
+        http = http_of(openai.OpenAI(api_key="none"))
+        o = openai.AsyncOpenAI(api_key="none", http_client=http.AsyncClient(transport=transport(http, chunks)))
         model = OpenAIChatModel("m", provider=OpenAIProvider(openai_client=o))
     request = [ModelRequest.user_text_prompt("?")]
 

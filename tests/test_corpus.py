@@ -100,6 +100,7 @@ def test_the_corpus_is_there():
     assert len([c for c in CASES if c.startswith("openai_")]) >= 70
     assert len([c for c in CASES if c.startswith("gemini_")]) >= 11
     assert len([c for c in CASES if c.startswith("responses_")]) >= 12
+    assert len([c for c in CASES if c.startswith("interactions_")]) >= 6
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -123,6 +124,7 @@ STATED = {
     "openai-chat": re.compile(rb'\[DONE\]|"finish_reason":\s*"[^"]+"'),
     "gemini": re.compile(rb'"(?:finishReason|blockReason)":\s*"[^"]+"'),
     "openai-responses": re.compile(rb'"type":\s*"response\.(completed|incomplete)"'),
+    "gemini-interactions": re.compile(rb"interaction\.completed"),
 }
 
 
