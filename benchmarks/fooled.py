@@ -135,7 +135,7 @@ def table() -> str:
     fooled = sum(map(len, rows.values()))
     text = (f"`python -m benchmarks --fooled`: deltafsm {fsm.__version__}, anthropic {version('anthropic')}, openai {version('openai')}, "
             f"{datetime.date.today():%Y-%m-%d}. Of {asked} streams, {fooled} crash the vendor's own client or fool it. For each kind of fault: one example "
-            "(for captured streams: the upstreams), how many streams, what the client does, what deltafsm gives. Right is what the case's own "
-            "expectation says; an error that the client raises for a stream without a message is right too, and where its helper refuses cut "
-            "messages by its documentation, the plain stream was summed up instead.\n\n")
+            "(for captured streams: the upstreams), how many streams, what the client does, what deltafsm gives, which is what the tests "
+            "demand of it. An error that the client raises for a stream without a message is right, and where its helper refuses cut messages by "
+            "its documentation, its sum of the plain stream is judged.\n\n")
     return text + markdown(["fault", "for example", "streams", "client", "what the client does", "what deltafsm gives"], body)
