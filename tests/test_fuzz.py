@@ -9,6 +9,7 @@ import pytest
 
 import fuzz
 from helpers import ROOT
+from spec.model import load
 
 
 @pytest.mark.parametrize("first", range(0, 800, 100))
@@ -30,6 +31,17 @@ def test_the_grammar_makes_good_and_bad_streams(tiers: tuple[str, ...]):
         fast += r._framing.appended
     assert min(seen.values()) >= 20, seen
     assert fast >= 300
+
+
+def test_every_hot_dialect_has_a_grammar_that_the_short_cut_takes(tiers: tuple[str, ...]):
+    taken = dict.fromkeys(fuzz.GRAMMARS, 0)
+    for seed in range(400):
+        parts, dialect = fuzz.events(seed)
+        r = fuzz.fsm.Reconstructor(dialect, engine="compiled", on_bad_event="skip")
+        r.feed(b"".join(parts))
+        taken[dialect] += r._framing.appended
+    assert {name for name, d in load().dialects.items() if d["hot"]} == taken.keys()
+    assert min(taken.values()) >= 10, taken
 
 
 def test_a_seed_is_a_stream():

@@ -48,7 +48,7 @@ FOOLED: list[tuple[str, tuple[str, ...], str | set[str], list[str]]] = [
     ("id and model are those of the first chunk, which are empty", (CREATE,), {"id", "model"}, [C + "azure-openai-simple-streaming"]),
     ("indexes of tool calls begin at 1", BOTH_C, "IndexError", [C + "anthropic-openai-compat-anthropic-fallback-tool-call"]),
     ("tool calls have no index", BOTH_C, "TypeError", [C + "mistral-synchronous-streaming-chat-c-se-emits-expected-spans-false"]),
-    ("the index of a call rises with each piece, which has no type", BOTH_C, "AssertionError", [C + "writer-async-streaming-chat-ple-tool-call-requests-legacy"]),
+    ("a call's index rises with each piece, which has no type", BOTH_C, "AssertionError", [C + "writer-async-streaming-chat-ple-tool-call-requests-legacy"]),
     ("the content is a list of parts", BOTH_C, "RuntimeError", [C + "mistral-reasoning"]),
     ("the content is a list of parts, then a string: a part is lost", BOTH_C, {"text", "thinking"}, [
         C + "mistral-chat-mistral-hybrid-reasonin-nking-separately-from-content"]),
