@@ -51,7 +51,11 @@ def count_instructions() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     if args.fooled:
-        text = fooled.table()
+        try:
+            text = fooled.table()
+        except ImportError as missing:
+            print(f"{missing}: pip install -r benchmarks/requirements-peers.txt", file=sys.stderr)
+            return 2
         print(text)
         if args.write_readme:
             report.write_readme(README, text, "fooled")
