@@ -97,10 +97,14 @@ cdef class Shortcut:
         if self.template is NULL or not self.template.ready:
             return NULL
         behind = match(self.template, p, end, &m)
-        if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):
+        if behind is NULL:
             return NULL
-        if m.serial >= 0:
-            self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)
+        if self.template.placing:
+            if not self.append_placed(self.template.place, self.template.event, m.text, m.text_end, m.flags,
+                                      p + self.template.head, behind - self.template.tail):
+                return NULL
+        elif not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
+            return NULL
         return behind
 
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
@@ -109,11 +113,13 @@ cdef class Shortcut:
         With `whole` 0 there is nothing to learn from the event.
         """
         cdef Scan s
-        if (not scan_payload(&s, self.dialect, p, end)
-                or not self.append(s.event, s.index if s.part < 0 else s.index + s.part, s.serial, s.text, s.text_end, s.flags)):
+        if not scan_payload(&s, self.dialect, p, end):
             return False
-        if s.serial >= 0:
-            self.recent.push(s.serial, p, end)
+        if s.index < 0:
+            if not self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, p, end):
+                return False
+        elif not self.append(s.event, s.index, s.text, s.text_end, s.flags):
+            return False
         if self.learning and whole:
             if self.template is NULL:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
@@ -122,14 +128,23 @@ cdef class Shortcut:
             learn(self.template, &s, event, whole)
         return True
 
-    cdef bint append(self, int event, long index, long serial, const char* text, const char* end, int flags) except -1:
-        """Add the text to the block that owns it; False where that takes a decision.
+    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags,
+                            const char* payload, const char* payload_end) except -1:
+        """`append`, where the wire numbers its events, or addresses items and their parts.
 
         An event whose number is not the highest so far may be one just seen: Python compares it.
         """
-        cdef Route* route = self.route
-        if serial >= 0 and (self.recent is None or serial <= self.recent.top):
+        cdef long index = place[ADDRESS] if place[PART] < 0 else place[ADDRESS] + place[PART]
+        if place[SERIAL] < 0:
+            return self.append(event, index, text, end, flags)
+        if self.recent is None or place[SERIAL] <= self.recent.top or not self.append(event, index, text, end, flags):
             return False
+        self.recent.push(place[SERIAL], payload, payload_end)
+        return True
+
+    cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
+        """Add the text to the block that owns it; False where that takes a decision."""
+        cdef Route* route = self.route
         if self.meter.used + (end - text) > self.limit:
             return False
         if route is NULL or route.index != index or route.event != event:

@@ -188,6 +188,25 @@ static inline const char *fsm_small(const char *p, const char *e, long *value) {
     return p;
 }
 
+#if defined(__GNUC__)
+#define FSM_APART __attribute__((noinline, unused)) /* keeps what is rare out of the registers of what is not */
+#else
+#define FSM_APART
+#endif
+
+/* How a number that says where an event belongs is taken: with a count it is one of so many and `*value` becomes
+ * first + number; without one, `*value` becomes first * number. */
+typedef struct { int first, count; long *value; } fsm_place;
+
+/* The end of such a number at p, or NULL for anything else. */
+FSM_APART static const char *fsm_placed(const char *p, const char *e, const fsm_place *place) {
+    long number;
+    p = fsm_small(p, e, &number);
+    if (p == NULL || (place->count ? number >= place->count : number > 2000000000 / place->first)) return NULL;
+    *place->value = place->count ? place->first + number : place->first * number;
+    return p;
+}
+
 static inline const char *fsm_space(const char *p, const char *e) {
     while (p < e && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;

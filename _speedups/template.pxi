@@ -22,12 +22,14 @@ ctypedef struct Segment:
     int start               # of the literal, in Template.bytes
     int size
     int hole                # HoleKind behind it, -1 behind the last
-    int arg, room           # of that hole
 
 ctypedef struct Template:
     bint ready
     int event               # of the captured string
-    long index, part, serial  # where they never varied
+    long index              # where it never varied
+    bint placing            # whether `place` has anything to say
+    long place[PLACES]      # of the event in hand; what never varies in it is that of the last one learned
+    fsm_place placed[MAX_HOLES]  # of the placed numbers, by segment
     int head, tail          # bytes of the event before and behind its payload
     int segments_used
     Segment segments[MAX_HOLES + 1]
@@ -42,7 +44,7 @@ ctypedef struct Template:
     int hole_end[MAX_HOLES]
 
 ctypedef struct Match:
-    long index, part, serial
+    long index
     const char* text
     const char* text_end
     int flags
@@ -103,7 +105,11 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
-    t.index, t.part, t.serial = s.index, s.part, s.serial
+    t.index = s.index
+    t.placing = False
+    for i in range(PLACES):
+        t.place[i] = s.place[i]
+        t.placing = t.placing or s.place[i] >= 0
     t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     start = 0
     t.segments_used = 0
@@ -112,7 +118,10 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
             continue  # it never varied: literal
         segment = &t.segments[t.segments_used]
         segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
-        segment.arg, segment.room = s.holes[i].arg, s.holes[i].room
+        if s.holes[i].kind == HOLE_PLACED:
+            segment.hole += t.segments_used
+            t.placed[t.segments_used] = s.holes[i].place
+            t.placed[t.segments_used].value = &t.place[s.holes[i].place.value - s.place]
         t.segments_used += 1
         start = t.hole_end[i]
     segment = &t.segments[t.segments_used]
@@ -122,11 +131,11 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     return 0
 
 
-cdef const char* match(const Template* t, const char* p, const char* end, Match* m) noexcept nogil:
-    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index."""
+cdef const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
+    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index, t.place the rest."""
     cdef const Segment* segment = &t.segments[0]
     cdef int flags
-    m.index, m.part, m.serial = t.index, t.part, t.serial
+    m.index = t.index
     m.text = m.text_end = NULL
     m.flags = 0
     while True:
@@ -146,16 +155,14 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
             flags = 0
             p = fsm_string(p, end, &flags)
         elif segment.hole == HOLE_INDEX:
-            p = index_at(p, end, segment.arg, &m.index)
-        elif segment.hole == HOLE_PART:
-            p = part_at(p, end, segment.arg, segment.room, &m.part)
-        elif segment.hole == HOLE_SERIAL:
-            p = fsm_small(p, end, &m.serial)
+            p = fsm_small(p, end, &m.index)
         elif segment.hole == HOLE_NUMBER:
             p = fsm_number(p, end)
-        else:
+        elif segment.hole == HOLE_SPACE:
             while p < end and p[0] == c' ':
                 p += 1
+        else:
+            p = fsm_placed(p, end, &t.placed[segment.hole - HOLE_PLACED])
         if p is NULL:
             return NULL
         segment += 1
