@@ -75,7 +75,8 @@ MUTATIONS = (
     # 4: nothing is written before the last literal
     one("tentative", "4: the text is appended only when all matched", "engine.pxi",
         "        if behind is NULL:\n            return NULL\n        if self.template.placing:",
-        "        if behind is NULL:\n            if m.text_end is not NULL:\n                self.append(self.template.event, m.index, m.text, m.text_end, m.flags)\n"
+        "        if behind is NULL:\n            if m.text_end is not NULL:\n"
+        "                self.append(self.template.event, m.index, m.text, m.text_end, m.flags)\n"
         "            return NULL\n        if self.template.placing:"),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
@@ -88,7 +89,7 @@ MUTATIONS = (
     one("owner-settle", "5: Python learns who was written to last", "engine.pxi",
         "            self.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
     one("index-zero", "5: leading zeros in indexes", "lexer.h", "p - digits > 9 || (*digits == '0' && p - digits > 1)", "p - digits > 9"),
-    one("index-last", "5: an index hole gives the index", "template.pxi", "p = index_at(p, end, segment.arg, &m.index)", "p = fsm_number(p, end)"),
+    one("index-last", "5: an index hole gives the index", "template.pxi", "p = fsm_small(p, end, &m.index)", "p = fsm_number(p, end)"),
     # 5, for what the wire numbers and for parts of items
     one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "place[SERIAL] <= self.recent.top", "place[SERIAL] < self.recent.top"),
     one("serial-any", "5: only the highest number so far is taken", "engine.pxi", " or place[SERIAL] <= self.recent.top", ""),
