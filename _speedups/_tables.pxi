@@ -150,7 +150,7 @@ cdef extern from *:
         {"output_index", 12, FSM_ROLE_ADDRESS, 1000, 0},
         {"summary_index", 13, FSM_ROLE_PART, 1, 499},
         {"content_index", 13, FSM_ROLE_PART, 500, 499},
-        {"sequence_number", 15, FSM_ROLE_SERIAL, 0, 0},
+        {"sequence_number", 15, FSM_ROLE_SERIAL, 1, 0},
         {"item_id", 7, FSM_ROLE_SKIP, 0, 0},
         {"call_id", 7, FSM_ROLE_SKIP, 0, 0},
         {"response_id", 11, FSM_ROLE_SKIP, 0, 0},

@@ -186,7 +186,10 @@ class Accumulator(Ledger):
             block.extra = {**(block.extra or {}), **fields}  # the last word on a vendor's own fields
         if ev.signature and block.signature is None and block.kind == THINKING:
             self.sign(ev)
-        have, want = block.buffer.text() if block.open else block.text, mend(ev.text or "")
+        have, want = block.buffer.text() if block.open else block.text, ev.text or ""
+        if not want or want == have:
+            return
+        want = mend(want)
         if block.open and len(want) > len(have) and want.startswith(have):
             self._turn_away()
             if not block.announced:
@@ -195,7 +198,7 @@ class Accumulator(Ledger):
             self._show(block)
             if have:
                 self.note("snapshot_used", f"the end of a {block.kind} block came only in its restatement")
-        elif want and want != have:
+        elif want != have:
             self.note("snapshot_contradicts", f"the {block.kind} of block {block.number} was restated as {want[:120]!r}")
 
     def open_twin(self, ev: NormalizedEvent) -> None:

@@ -74,8 +74,10 @@ MUTATIONS = (
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
     # 4: nothing is written before the last literal
     one("tentative", "4: the text is appended only when all matched", "engine.pxi",
-        "if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):",
-        "if m.text_end is NULL or not self.append(self.template.event, m.index, m.serial, m.text, m.text_end, m.flags) or behind is NULL:"),
+        "        if behind is NULL:\n            return NULL\n        if self.template.placing:",
+        "        if behind is NULL:\n            if m.text_end is not NULL:\n"
+        "                self.append(self.template.event, m.index, m.text, m.text_end, m.flags)\n"
+        "            return NULL\n        if self.template.placing:"),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
     one("owner-limit", "5: the content limit", "engine.pxi", "if self.meter.used + (end - text) > self.limit:", "if False:"),
@@ -87,17 +89,15 @@ MUTATIONS = (
     one("owner-settle", "5: Python learns who was written to last", "engine.pxi",
         "            self.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
     one("index-zero", "5: leading zeros in indexes", "lexer.h", "p - digits > 9 || (*digits == '0' && p - digits > 1)", "p - digits > 9"),
-    one("index-last", "5: an index hole gives the index", "template.pxi", "p = index_at(p, end, segment.arg, &m.index)", "p = fsm_number(p, end)"),
+    one("index-last", "5: an index hole gives the index", "template.pxi", "p = fsm_small(p, end, &m.index)", "p = fsm_number(p, end)"),
     # 5, for what the wire numbers and for parts of items
-    one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "serial <= self.recent.top", "serial < self.recent.top"),
-    one("serial-any", "5: only the highest number so far is taken", "engine.pxi", "(self.recent is None or serial <= self.recent.top)", "self.recent is None"),
-    one("serial-scan", "5: the scanner remembers what it took", "engine.pxi", "            self.recent.push(s.serial, p, end)", "            pass"),
-    one("serial-match", "5: the template remembers what it took", "engine.pxi",
-        "self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)", "pass"),
+    one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "place[SERIAL] <= self.recent.top", "place[SERIAL] < self.recent.top"),
+    one("serial-any", "5: only the highest number so far is taken", "engine.pxi", " or place[SERIAL] <= self.recent.top", ""),
+    one("serial-memory", "5: what was taken is remembered", "engine.pxi", "        self.recent.push(place[SERIAL], payload, payload_end)\n", ""),
     one("serial-payload", "5: it remembers the payload, not the event", "engine.pxi", "p + self.template.head, behind", "p, behind"),
-    one("part-room", "5: one part too many", "scan.pxi", "if p is NULL or part[0] >= room:", "if p is NULL:"),
-    one("part-template", "5: a part hole gives the part", "template.pxi", "p = part_at(p, end, segment.arg, segment.room, &m.part)", "p = fsm_number(p, end)"),
-    one("part-two", "6: two parts", "scan.pxi", "        if s.part >= 0:\n            return NULL\n", ""),
+    one("part-room", "5: one part too many", "lexer.h", "place->count ? number >= place->count : ", "place->count ? 0 : "),
+    one("part-template", "5: a part hole gives the part", "template.pxi", "fsm_placed(p, end, &t.placed[segment.hole - HOLE_PLACED])", "fsm_number(p, end)"),
+    one("part-two", "6: two parts", "scan.pxi", "        if s.place[i] >= 0:\n            return NULL\n", ""),
     one("address-missing", "6: an item's index that is missing", "scan.pxi",
         "\n                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):", "):"),
     # 6: tier 2 gives up

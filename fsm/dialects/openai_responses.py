@@ -248,7 +248,7 @@ class OpenAIResponses(Dialect):
                    "arguments": arguments_of(wire, raw, *path), "extra": fields or None}
         elif kind in ("message", "reasoning"):
             for block_kind, _base, said, extra in stated_parts(wire):
-                yield extra if block_kind == OPAQUE else {"type": block_kind, block_kind: text(said) or "", **extra, **fields}
+                yield extra if block_kind == OPAQUE else {"type": block_kind, block_kind: said or "", **extra, **fields}
                 fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}
         elif kind is not None:
             yield wire
