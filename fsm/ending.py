@@ -115,10 +115,14 @@ class Ending:
                        usage=acc.usage, dropped_calls=dropped, dialect=self._table["name"], arguments=self._arguments() if has_calls else {})
 
     def _arguments(self) -> dict[str, str]:
-        """The texts that valid calls were streamed with, where the request takes text and the input alone would not give it back."""
+        """The texts that valid calls were streamed with, where the request takes text and the input alone would not give it back.
+
+        Not of a call whose id was made up: its vendor knows no such call to compare it with.
+        """
         if self._table["arguments"] != "text":
             return {}
-        return {call.id: call.raw for call in self._acc.calls.kept() if not call.invalid and call.raw.strip() and not _written_as(call.input, call.raw)}
+        return {call.id: call.raw for call in self._acc.calls.kept()
+                if not (call.invalid or call.made_up) and call.raw.strip() and not _written_as(call.input, call.raw)}
 
     def _says_calls(self) -> bool:
         """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""

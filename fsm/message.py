@@ -37,7 +37,7 @@ class Message:
     dropped_calls:   the calls that a max-tokens stop dropped (R-62).
     dialect:         whose stream it was, so whose signatures and vendor blocks it holds; None if nobody said.
     arguments:       id of a valid call -> its arguments as the text that was received, where the vendor's request takes
-                     text and `orjson.dumps` of the input is another.
+                     text and `orjson.dumps` of the input is another; not of calls whose ids were made up.
     """
 
     content: list[dict[str, Any]] = field(default_factory=list)

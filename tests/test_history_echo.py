@@ -16,6 +16,7 @@ from history import ECHOES, public_streams
 from history_messages import messages
 
 CASES = {name: body for name, body, _expected in public_streams()}
+EXPECTED = {name: expected for name, _body, expected in public_streams()}
 
 
 def of_vendor(folder: str) -> list[str]:
@@ -139,13 +140,27 @@ def test_the_parts_of_a_content_go_back_as_they_were(engine: str, name: str):  #
 
 @pytest.mark.parametrize("name", of_vendor("anthropic") or [pytest.param("", marks=pytest.mark.skip("../shared/corpus is not here"))])
 def test_the_blocks_of_a_message_go_back_as_they_were(engine: str, name: str):  # R-01 R-12
-    """Signatures and vendor blocks as the stream has them; what is streamed in pieces is compared to the vendor's answer elsewhere."""
     outcome = fsm.reconstruct(CASES[name], engine=engine)
-    if not outcome.completed:
+    final = EXPECTED[name].get("final")
+    if not outcome.completed or final is None:
         return
     history = outcome.message.to_request()
     assert history.dropped == []
-    sent = [block for entry in history.entries for block in entry["content"]]
-    assert sent == outcome.message.content
-    opened = [e["content_block"]["type"] for e in events(CASES[name]) if e.get("type") == "content_block_start"]
-    assert [b["type"] for b in sent] == opened or outcome.anomalies or "text" in opened
+    want = [b for b in final["content"] if not (outcome.message.dropped_calls and b["type"] == "tool_use")]
+    assert stated([block for entry in history.entries for block in entry["content"]]) == stated(want)
+
+
+@pytest.mark.parametrize("name", of_vendor("openai-chat") or [pytest.param("", marks=pytest.mark.skip("../shared/corpus is not here"))])
+def test_the_message_of_a_choice_goes_back_as_it_was(engine: str, name: str):  # R-01 R-21
+    """Arguments to the byte."""
+    outcome = fsm.reconstruct(CASES[name], engine=engine)
+    choices = EXPECTED[name].get("final", {}).get("choices")
+    if not outcome.completed or not choices:
+        return
+    theirs, entries = choices[0]["message"], outcome.message.to_request().entries
+    ours = entries[0] if entries else {}
+    calls = [[(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in m.get("tool_calls") or ()] for m in (ours, theirs)]
+    assert calls[0] == calls[1]
+    assert (ours.get("refusal") or "") == (theirs.get("refusal") or "")
+    if "text" not in EXPECTED[name].get("skip", ()) and "<think>" not in (theirs["content"] or ""):
+        assert (ours.get("content") or "") == (theirs["content"] or "")
