@@ -3,7 +3,8 @@
 Reasoning is no part of OpenAI's own messages, and its imitators disagree. What is sent to the message's own vendor:
 - signed or encrypted reasoning as `reasoning_details` (OpenRouter), always, since it is meant to come back;
 - other reasoning as `reasoning_content` (DeepSeek, Kimi, vLLM), only beside calls: there it is required until the turn
-  is over, and elsewhere it is ignored or refused.
+  is over, and elsewhere it is ignored or refused. Which field it came in is not kept: for an upstream that takes none, or
+  takes `reasoning` instead (Groq), the caller takes it out or renames it.
 """
 
 from __future__ import annotations
