@@ -74,7 +74,7 @@ def extensions() -> list[Extension]:
 
 
 setup(
-    packages=["fsm", "fsm.dialects", "fsm.samples"],
+    packages=["fsm", "fsm.dialects", "fsm.histories", "fsm.samples"],
     package_data={"fsm": ["py.typed", "*.pyi"], "fsm.samples": ["*.sse", "*.json"]},
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildExt},

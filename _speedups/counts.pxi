@@ -20,16 +20,16 @@ cdef enum:
 
 @cython.final
 cdef class Counts:
-    """The last usage report of a stream. `counted(bytes)` takes one."""
+    """The last usage report of a stream; `acc.counted(bytes)` takes one."""
     cdef:
-        object counted
+        object acc
         char* known
         Py_ssize_t size, room
         bint pending        # `counted` was not told of it yet
         bint fresh          # the slow way takes it right now
 
-    def __cinit__(self, counted):
-        self.counted = counted
+    def __cinit__(self, acc):
+        self.acc = acc
 
     def __dealloc__(self):
         PyMem_Free(self.known)
@@ -64,7 +64,7 @@ cdef class Counts:
         """Let the shared code know."""
         if self.pending:
             self.pending = False
-            self.counted(self.known[:self.size])
+            self.acc.counted(self.known[:self.size])
         return 0
 
     cdef int leave(self) except -1:

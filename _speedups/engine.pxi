@@ -58,7 +58,7 @@ cdef class Shortcut:
         Py_ssize_t limit
         int dialect
         bint learning, each, live
-        object owner, touch, fields
+        object owner, acc
         list out, blocks
         Route routes[MAX_ROUTES]
         int used
@@ -68,7 +68,7 @@ cdef class Shortcut:
         bint unsettled          # the accumulator does not know that yet
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, touch, fields, counted, list out,
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, acc, list out,
                  Recent recent=None):
         self.dialect = dialect
         self.learning = learn
@@ -78,11 +78,9 @@ cdef class Shortcut:
         self.meter = meter
         self.limit = limit
         self.owner = owner
-        self.touch = touch
-        self.fields = fields
+        self.acc = acc
         self.out = out
         self.recent = recent
-        self.counts = Counts(counted)
         self.blocks = []
 
     def __dealloc__(self):
@@ -98,14 +96,30 @@ cdef class Shortcut:
         cdef const char* behind
         if self.template is NULL or not self.template.ready:
             return NULL
-        m.known = self.counts.known
-        m.known_end = m.known + self.counts.size
+        if self.template.placing or self.template.counting:
+            return self.match_more(p, end)
         behind = match(self.template, p, end, &m)
-        if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):
+        if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
             return NULL
-        if m.serial >= 0:
-            self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)
-        if m.counts is not NULL:
+        return behind
+
+    cdef const char* match_more(self, const char* p, const char* end) except? NULL:
+        """`match_at` for events that carry numbers of their own or a usage report."""
+        cdef Match m
+        cdef const char* behind
+        if self.template.counting:
+            m.known = self.counts.known
+            m.known_end = m.known + self.counts.size
+        behind = match(self.template, p, end, &m)
+        if behind is NULL:
+            return NULL
+        if self.template.placing:
+            if not self.append_placed(self.template.place, self.template.event, m.text, m.text_end, m.flags,
+                                      p + self.template.head, behind - self.template.tail):
+                return NULL
+        elif not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
+            return NULL
+        if self.template.counting:
             self.counts.take(m.counts, m.counts_end)
         return behind
 
@@ -119,14 +133,13 @@ cdef class Shortcut:
             return False
         if s.counts is not NULL and not self.counts_up(s.counts, s.counts_end):
             return False
-        if not self.append(s.event, s.index if s.part < 0 else s.index + s.part, s.serial, s.text, s.text_end, s.flags):
+        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, p, end) if s.index < 0
+                else self.append(s.event, s.index, s.text, s.text_end, s.flags)):
             if s.counts is not NULL:
                 self.counts.pass_on(s.counts, s.counts_end)
             return False
         if s.counts is not NULL:
             self.counts.take(s.counts, s.counts_end)
-        if s.serial >= 0:
-            self.recent.push(s.serial, p, end)
         if self.learning and whole:
             if self.template is NULL:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
@@ -140,19 +153,30 @@ cdef class Shortcut:
         cdef Counts counts = self.counts
         if self.live:  # the caller hears of each
             return False
+        if counts is None:
+            self.counts = counts = Counts(self.acc)
         if counts.size and fsm_grown(p, end, counts.known, counts.known + counts.size) == end:
             return True
         counts.pass_on(p, end)
         return False
 
-    cdef bint append(self, int event, long index, long serial, const char* text, const char* end, int flags) except -1:
-        """Add the text to the block that owns it; False where that takes a decision.
+    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags,
+                            const char* payload, const char* payload_end) except -1:
+        """`append`, where the wire numbers its events, or addresses items and their parts.
 
         An event whose number is not the highest so far may be one just seen: Python compares it.
         """
-        cdef Route* route = self.route
-        if serial >= 0 and (self.recent is None or serial <= self.recent.top):
+        cdef long index = place[ADDRESS] if place[PART] < 0 else place[ADDRESS] + place[PART]
+        if place[SERIAL] < 0:
+            return self.append(event, index, text, end, flags)
+        if self.recent is None or place[SERIAL] <= self.recent.top or not self.append(event, index, text, end, flags):
             return False
+        self.recent.push(place[SERIAL], payload, payload_end)
+        return True
+
+    cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
+        """Add the text to the block that owns it; False where that takes a decision."""
+        cdef Route* route = self.route
         if self.meter.used + (end - text) > self.limit:
             return False
         if route is NULL or route.index != index or route.event != event:
@@ -185,7 +209,7 @@ cdef class Shortcut:
             self.routes[i].state = FSM_HOT[event]
             self.routes[i].index = index
             self.routes[i].number = block.number
-            self.touch(block)  # text and thinking are announced by their first addition
+            self.acc.touch(block)  # text and thinking are announced by their first addition
             self.routes[i].announced = block.announced
             self.routes[i].buffer = <void*><Buffer?>block.buffer
             self.used += 1
@@ -193,7 +217,7 @@ cdef class Shortcut:
             return True
         if self.live:  # what was added before is told before
             self.settle()
-            self.touch(self.blocks[i])
+            self.acc.touch(self.blocks[i])
         else:
             self.unsettled = True
         self.route = &self.routes[i]
@@ -205,13 +229,14 @@ cdef class Shortcut:
         """Tell the accumulator which block was written to last."""
         if self.unsettled:
             self.unsettled = False
-            self.touch(self.blocks[self.route - self.routes])
+            self.acc.touch(self.blocks[self.route - self.routes])
         return 0
 
     cdef int leave(self) except -1:
         """A frame goes the slow way: whatever is known about owners may change."""
         self.settle()
-        self.counts.leave()
+        if self.counts is not None:
+            self.counts.leave()
         self.clear()
         return 0
 
@@ -238,5 +263,5 @@ cdef class Shortcut:
         if text:
             self.out.append(delta_event(route.event, route.number, text))
             if route.event == FSM_EVENT_TOOL_INPUT_DELTA and buffer.follow().spans:
-                self.fields(self.blocks[route - self.routes])
+                self.acc.fields(self.blocks[route - self.routes])
         return 0

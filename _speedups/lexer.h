@@ -17,6 +17,12 @@
 #define FSM_SSE2 1
 #endif
 
+#if defined(__GNUC__)
+#define FSM_APART __attribute__((noinline, unused)) /* keeps what is rare out of the registers of what is not */
+#else
+#define FSM_APART
+#endif
+
 #define FSM_ESCAPED 1  /* the string holds escapes */
 #define FSM_WIDE 2     /* the string holds characters beyond ASCII */
 
@@ -205,6 +211,20 @@ static inline const char *fsm_small(const char *p, const char *e, long *value) {
     return p;
 }
 
+
+/* How a number that says where an event belongs is taken: with a count it is one of so many and `*value` becomes
+ * first + number; without one, `*value` becomes first * number. */
+typedef struct { int first, count; long *value; } fsm_place;
+
+/* The end of such a number at p, or NULL for anything else. */
+FSM_APART static const char *fsm_placed(const char *p, const char *e, const fsm_place *place) {
+    long number;
+    p = fsm_small(p, e, &number);
+    if (p == NULL || (place->count ? number >= place->count : number > 2000000000 / place->first)) return NULL;
+    *place->value = place->count ? place->first + number : place->first * number;
+    return p;
+}
+
 static inline const char *fsm_space(const char *p, const char *e) {
     while (p < e && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
     return p;
@@ -228,7 +248,7 @@ static inline int fsm_digit(char c) { return c >= '0' && c <= '9'; }
 /* Behind the JSON value at p if its bytes are those of [k, ke), a valid value, but for whole numbers that did not fall and
  * are not zero; else NULL. Where bytes differ a run of digits has to stand, as a number stands: so the value is valid
  * JSON too. (In a string such a run may differ as well, which says nothing.) */
-static inline const char *fsm_grown(const char *p, const char *e, const char *k, const char *ke) {
+FSM_APART static const char *fsm_grown(const char *p, const char *e, const char *k, const char *ke) {
     const char *begin = k;
     while (k < ke) {
         size_t n = fsm_common(p, k, (size_t)(e - p < ke - k ? e - p : ke - k));

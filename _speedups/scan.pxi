@@ -22,6 +22,10 @@ cdef extern from "lexer.h":
     const char* fsm_string(const char*, const char*, int*) nogil
     const char* fsm_number(const char*, const char*) nogil
     const char* fsm_small(const char*, const char*, long*) nogil
+    ctypedef struct fsm_place:
+        int first, count
+        long* value
+    const char* fsm_placed(const char*, const char*, const fsm_place*) nogil
     const char* fsm_space(const char*, const char*) nogil
     bint fsm_same(const char*, const char*, size_t) nogil
 
@@ -30,23 +34,26 @@ cdef enum HoleKind:
     HOLE_INDEX     # the block's or call's index
     HOLE_STRING    # an ignored string
     HOLE_NUMBER    # an ignored number
-    HOLE_PART      # the part within an address
-    HOLE_SERIAL    # the wire's own number of the event
     HOLE_COUNTS    # a usage report
     HOLE_SPACE     # the run of spaces before the last brace (some upstreams pad there)
+    HOLE_PLACED    # a number that says where the event belongs (in a template: and behind it, by which)
 
 cdef enum:
     MAX_HOLES = 24
     MAX_DEPTH = 30
-    MAX_ADDRESS = 1000000  # of an item, before it is multiplied
     ANY_KIND = -2          # as the event of a captured string: what the KIND key demands (spec/emit.py)
 
 ctypedef struct Hole:
     HoleKind kind
     const char* start
     const char* end
-    int arg                # of an index: its factor; of a part: the first
-    int room               # of a part: how many
+    fsm_place place        # of a placed number, with its value's slot in the scan
+
+cdef enum:                 # where an event belongs, in the order of the roles
+    SERIAL                 # the wire's own number of the event
+    ADDRESS                # of its item
+    PART                   # within the item
+    PLACES
 
 ctypedef struct Scan:
     const char* begin      # of the payload
@@ -55,8 +62,7 @@ ctypedef struct Scan:
     int demanded           # the event that a KIND key demands, -1 without one
     int flagged            # the event that a FLAG key makes of the captured one, -1 without one
     long index             # -1 without one
-    long part              # -1 without one
-    long serial            # -1 without one
+    long place[PLACES]     # -1 without one
     const char* text       # the captured string, between its quotes
     const char* text_end
     int flags              # FSM_ESCAPED, FSM_WIDE of the captured string
@@ -72,7 +78,6 @@ cdef inline bint note(Scan* s, HoleKind kind, const char* start, const char* end
     s.holes[s.holes_used].kind = kind
     s.holes[s.holes_used].start = start
     s.holes[s.holes_used].end = end
-    s.holes[s.holes_used].arg = s.holes[s.holes_used].room = 0
     s.holes_used += 1
     return True
 
@@ -83,7 +88,7 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     s.begin = p
     s.end = end
     s.event = s.demanded = s.flagged = -1
-    s.index = s.part = s.serial = -1
+    s.index = s.place[SERIAL] = s.place[ADDRESS] = s.place[PART] = -1
     s.flags = 0
     s.counts = s.counts_end = NULL
     s.holes_used = 0
@@ -164,6 +169,7 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
     cdef const char* end = s.end
     cdef const char* q
     cdef int role = key.role, flags = 0, i
+    cdef fsm_place place
     if p >= end:
         return NULL
     if role == FSM_ROLE_SKIP:
@@ -180,26 +186,21 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
             return NULL
         s.event, s.flags, s.text, s.text_end = key.arg, flags, p + 1, q
         return q + 1
-    if role == FSM_ROLE_INDEX or role == FSM_ROLE_ADDRESS:
+    if role == FSM_ROLE_INDEX:
         if s.index >= 0:
             return NULL
-        q = index_at(p, end, key.arg, &s.index)
-        if q is NULL or not note(s, HOLE_INDEX, p, q):
+        q = fsm_small(p, end, &s.index)
+        return q if q is not NULL and note(s, HOLE_INDEX, p, q) else NULL
+    if role == FSM_ROLE_ADDRESS or role == FSM_ROLE_PART or role == FSM_ROLE_SERIAL:
+        i = role - FSM_ROLE_SERIAL
+        if s.place[i] >= 0:
             return NULL
-        s.holes[s.holes_used - 1].arg = key.arg
+        place.first, place.count, place.value = key.arg, key.count, &s.place[i]
+        q = fsm_placed(p, end, &place)
+        if q is NULL or not note(s, HOLE_PLACED, p, q):
+            return NULL
+        s.holes[s.holes_used - 1].place = place
         return q
-    if role == FSM_ROLE_PART:
-        if s.part >= 0:
-            return NULL
-        q = part_at(p, end, key.arg, key.count, &s.part)
-        if q is NULL or not note(s, HOLE_PART, p, q):
-            return NULL
-        s.holes[s.holes_used - 1].arg = key.arg
-        s.holes[s.holes_used - 1].room = key.count
-        return q
-    if role == FSM_ROLE_SERIAL:
-        q = fsm_small(p, end, &s.serial)
-        return q if q is not NULL and note(s, HOLE_SERIAL, p, q) else NULL
     if role == FSM_ROLE_LITERAL or role == FSM_ROLE_KIND:
         if p[0] != c'"':
             return NULL
@@ -260,26 +261,6 @@ cdef const char* counts_at(Scan* s, const char* p, int depth) noexcept nogil:
             return NULL
         s.counts, s.counts_end = begin, q
     return q
-
-
-cdef inline const char* index_at(const char* p, const char* end, int factor, long* index) noexcept nogil:
-    """Behind the index at p, which is multiplied; NULL for anything else."""
-    p = fsm_small(p, end, index)
-    if p is NULL or factor == 1:
-        return p
-    if index[0] > MAX_ADDRESS:
-        return NULL
-    index[0] *= factor
-    return p
-
-
-cdef inline const char* part_at(const char* p, const char* end, int first, int room, long* part) noexcept nogil:
-    """Behind the number of a part at p; NULL for anything else, and for one too many."""
-    p = fsm_small(p, end, part)
-    if p is NULL or part[0] >= room:
-        return NULL
-    part[0] += first
-    return p
 
 
 cdef const char* nothing(Scan* s, const char* p) noexcept nogil:

@@ -22,12 +22,15 @@ ctypedef struct Segment:
     short start             # of the literal, in Template.bytes
     short size
     short hole              # HoleKind behind it, -1 behind the last
-    int arg, room           # of that hole
 
 ctypedef struct Template:
     bint ready
     int event               # of the captured string
-    long index, part, serial  # where they never varied
+    long index              # where it never varied
+    bint placing            # whether `place` has anything to say
+    long place[PLACES]      # of the event in hand; what never varies in it is that of the last one learned
+    fsm_place placed[PLACES]     # how each of its numbers is taken
+    bint counting           # whether there is a usage report
     int head, tail          # bytes of the event before and behind its payload
     int segments_used
     Segment segments[MAX_HOLES + 1]
@@ -42,11 +45,11 @@ ctypedef struct Template:
     short hole_end[MAX_HOLES]
 
 ctypedef struct Match:
-    long index, part, serial
+    long index
     const char* text
     const char* text_end
     int flags
-    const char* counts      # NULL without
+    const char* counts      # of a template that counts
     const char* counts_end
     const char* known       # the report before (given)
     const char* known_end
@@ -74,7 +77,7 @@ cdef bint same_shape(Template* t, Scan* s, const char* event, int size) noexcept
 
 cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except -1:
     """Remember the scanned event [event, event + whole); ready once two of one shape came in a row."""
-    cdef int i, start, size = <int>whole
+    cdef int i, start, which, size = <int>whole
     cdef bint same
     cdef Segment* segment
     cdef char* grown
@@ -107,7 +110,12 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
-    t.index, t.part, t.serial = s.index, s.part, s.serial
+    t.index = s.index
+    t.counting = s.counts is not NULL
+    t.placing = False
+    for i in range(PLACES):
+        t.place[i] = s.place[i]
+        t.placing = t.placing or s.place[i] >= 0
     t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     start = 0
     t.segments_used = 0
@@ -116,7 +124,11 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
             continue  # it never varied: literal
         segment = &t.segments[t.segments_used]
         segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
-        segment.arg, segment.room = s.holes[i].arg, s.holes[i].room
+        if s.holes[i].kind == HOLE_PLACED:
+            which = <int>(s.holes[i].place.value - s.place)
+            segment.hole += which
+            t.placed[which] = s.holes[i].place
+            t.placed[which].value = &t.place[which]
         t.segments_used += 1
         start = t.hole_end[i]
     segment = &t.segments[t.segments_used]
@@ -126,14 +138,32 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     return 0
 
 
-cdef const char* match(const Template* t, const char* p, const char* end, Match* m) noexcept nogil:
-    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index."""
+cdef const char* ignored(Template* t, int hole, const char* p, const char* end, Match* m) noexcept nogil:
+    """Behind a value that is no text and no index, or NULL."""
+    cdef int flags = 0
+    if hole == HOLE_STRING:
+        return fsm_string(p, end, &flags)
+    if hole == HOLE_NUMBER:
+        return fsm_number(p, end)
+    if hole == HOLE_SPACE:
+        while p < end and p[0] == c' ':
+            p += 1
+        return p
+    if hole == HOLE_COUNTS:
+        if m.known == m.known_end:
+            return NULL
+        m.counts = p
+        m.counts_end = fsm_grown(p, end, m.known, m.known_end)
+        return m.counts_end
+    return fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])
+
+
+cdef const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
+    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index, t.place the rest."""
     cdef const Segment* segment = &t.segments[0]
-    cdef int flags
-    m.index, m.part, m.serial = t.index, t.part, t.serial
+    m.index = t.index
     m.text = m.text_end = NULL
     m.flags = 0
-    m.counts = NULL
     while True:
         if end - p < segment.size or memcmp(p, t.bytes + segment.start, segment.size) != 0:
             return NULL
@@ -147,26 +177,10 @@ cdef const char* match(const Template* t, const char* p, const char* end, Match*
             if p is NULL or p == m.text:
                 return NULL
             m.text_end = p
-        elif segment.hole == HOLE_STRING:
-            flags = 0
-            p = fsm_string(p, end, &flags)
         elif segment.hole == HOLE_INDEX:
-            p = index_at(p, end, segment.arg, &m.index)
-        elif segment.hole == HOLE_PART:
-            p = part_at(p, end, segment.arg, segment.room, &m.part)
-        elif segment.hole == HOLE_SERIAL:
-            p = fsm_small(p, end, &m.serial)
-        elif segment.hole == HOLE_NUMBER:
-            p = fsm_number(p, end)
-        elif segment.hole == HOLE_COUNTS:
-            if m.known == m.known_end:
-                return NULL
-            m.counts = p
-            p = fsm_grown(p, end, m.known, m.known_end)
-            m.counts_end = p
+            p = fsm_small(p, end, &m.index)
         else:
-            while p < end and p[0] == c' ':
-                p += 1
+            p = ignored(t, segment.hole, p, end, m)
         if p is NULL:
             return NULL
         segment += 1

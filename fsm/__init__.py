@@ -18,6 +18,7 @@ from fsm.errors import (ErrorInfo, FsmError, SchemaError, StreamCancelled, Strea
                         UnknownEngineError, UsageError)
 from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
                         ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
+from fsm.history import History
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomaly, Message, Outcome, Partial, StreamState
 from fsm.metrics import Metrics
@@ -28,8 +29,8 @@ from fsm.usage import Usage, UsageLedger
 __version__ = "0.1.0"
 
 __all__ = [
-    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "Limits", "Message", "MessageFinished", "Metrics",
-    "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished",
+    "Metrics", "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
     "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
     "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
 ]

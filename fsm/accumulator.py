@@ -2,38 +2,33 @@
 
 For each event `fsm/cases.py` says which case (guard) holds; the table cell of (state, case) names the actions, which
 are methods of the same names here; if the cell names another state the stepper moves there. So this file holds what
-is done to blocks, `spec/stream.yaml` when, `fsm/calls.py` who owns what of a tool call, and `fsm/ending.py` what the
-message is once it is over.
+an event does, `fsm/ledger.py` what is done to a block, `spec/stream.yaml` when, `fsm/calls.py` who owns what of a tool
+call, and `fsm/ending.py` what the message is once it is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from fsm import _tables as T
 from fsm import usage as usage_rules
-from fsm.arguments import cleaned, loads, weight
-from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.arguments import cleaned, weight
+from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
 from fsm.buffer import mend
-from fsm.cases import CASES, Cases
+from fsm.cases import CASES
 from fsm.ending import Ending
-from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta,
-                        ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
+from fsm.events import MessageFinished, NormalizedEvent, StreamFailed, ToolInvalid, UsageUpdated
+from fsm.ledger import Ledger
 from fsm.message import StreamState
-
-if TYPE_CHECKING:
-    pass
 
 _REASONS_KEPT = 32  # different unknown stop reasons of one message
 
-_DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
-
-class Accumulator(Cases):
+class Accumulator(Ledger):
     """Blocks of one message under construction. `out` collects the events for the caller."""
 
     __slots__ = ()
@@ -140,24 +135,6 @@ class Accumulator(Cases):
             block.signed_late = not block.open
         block.signature.append(ev.signature)
 
-    def write(self, block: Block, text: str) -> None:
-        """Add text to an open block; it is the pending one from now on."""
-        self.touch(block)
-        block.buffer.append(text)
-        if self._each:
-            self.tell()
-
-    def touch(self, block: Block) -> None:
-        """`block` is the one that is written to now."""
-        if self._touched is not block:
-            self.tell()
-            self._touched = block
-        self.pending = block
-        if block.kind == TOOL:
-            self.calls.current = block  # type: ignore[assignment]
-        elif not block.announced:
-            self._announce(block)
-
     # ------------------------------------------------------------ actions: calls
 
     def open_tool(self, ev: NormalizedEvent) -> None:
@@ -209,7 +186,10 @@ class Accumulator(Cases):
             block.extra = {**(block.extra or {}), **fields}  # the last word on a vendor's own fields
         if ev.signature and block.signature is None and block.kind == THINKING:
             self.sign(ev)
-        have, want = block.buffer.text() if block.open else block.text, mend(ev.text or "")
+        have, want = block.buffer.text() if block.open else block.text, ev.text or ""
+        if not want or want == have:
+            return
+        want = mend(want)
         if block.open and len(want) > len(have) and want.startswith(have):
             self._turn_away()
             if not block.announced:
@@ -218,7 +198,7 @@ class Accumulator(Cases):
             self._show(block)
             if have:
                 self.note("snapshot_used", f"the end of a {block.kind} block came only in its restatement")
-        elif want and want != have:
+        elif want != have:
             self.note("snapshot_contradicts", f"the {block.kind} of block {block.number} was restated as {want[:120]!r}")
 
     def open_twin(self, ev: NormalizedEvent) -> None:
@@ -261,24 +241,6 @@ class Accumulator(Cases):
         self.calls.judge(call)
         if call.input is not None:
             self._archive(call)
-
-    def _stop(self, block: Block) -> None:
-        """The block's own stop."""
-        if not isinstance(block, Call):
-            self._archive(block)
-            return
-        block.stopped = True
-        if block.twin_of is not None:
-            first = block.twin_of
-            if not first.sealed or not self.calls.settle_twin(block):
-                block.open = False
-                return
-            self._announce(block)
-        elif self.calls.wants_arguments(block):
-            block.open = False  # undecided: a stray fragment may still bring them
-            return
-        self.calls.judge(block)
-        self._archive(block)
 
     # ------------------------------------------------------------ actions: vendor blocks
 
@@ -389,132 +351,6 @@ class Accumulator(Cases):
         """A call that was ready must not run after all."""
         assert call.invalid is not None
         self._emit(ToolInvalid(call.number, call.id, call.name, call.invalid, call.raw))
-
-    # ------------------------------------------------------------ opening and archiving
-
-    def _position(self, index: int | None) -> int:
-        """Where the block stands in the message: the wire's index if the vendor documents it so (fine print 1)."""
-        if self.dialect["positional"] and index is not None:
-            self._last_position = index
-        return self._last_position
-
-    def _open(self, block: Block, explicit: bool) -> None:
-        if self._loose is not None:
-            self._archive(self._loose)
-        if explicit and block.index is not None:
-            self._closed.pop(block.index, None)
-            for other in self.open_at(block.index):
-                if other.kind != block.kind:
-                    self.note("missing_stop", f"index {block.index} was opened again; its {other.kind} block ends there")
-                    self._stop(other)
-        self.blocks.append(block)
-        if len(self.blocks) > self.limits.blocks:
-            self._most = -1
-        if block.kind == THINKING:
-            self._last_thinking = block
-        if block.index is not None:
-            self._take_slot(block, block.index)
-        elif block.kind != TOOL:
-            self._loose = block
-        self._turn_away()
-        self.pending = block
-
-    def _turn_away(self) -> None:
-        """The next delta may be for another block than the last: let it say so (`touch`)."""
-        self.tell()
-        self._touched = None
-
-    def _take_slot(self, block: Block, index: int) -> None:
-        slot = self._slots.get(index)
-        if slot is None:
-            self._slots[index] = [block]
-        else:
-            slot[:] = [b for b in slot if b.kind != block.kind] + [block]
-
-    def _announce(self, block: Block) -> None:
-        block.announced = True
-        if not self._silent:
-            kind = block.vendor.get("type", OPAQUE) if block.vendor is not None else block.kind
-            call = block if isinstance(block, Call) else None
-            self._emit(BlockStarted(block.number, kind, call.id if call else None, call.name if call else None))
-
-    def _archive(self, block: Block) -> None:
-        """Turn the buffer into a finished block, for good; calls have been judged before."""
-        if not self._silent:
-            self.tell()
-            self._show(block, final=True)
-        if self._touched is block:
-            self._touched = None
-        if self._loose is block:
-            self._loose = None
-        block.open = False
-        if isinstance(block, Call):
-            block.sealed = True
-            block.buffer.take()
-            if block.invalid:
-                self.note("invalid_call", f"{block.label} must not run: {block.invalid}")
-                self._emit(ToolInvalid(block.number, block.id, block.name, block.invalid, block.raw))
-            else:
-                assert block.name is not None
-                assert block.input is not None
-                self._emit(ToolReady(block.number, block.id, block.name, block.input))
-        elif block.kind == OPAQUE:
-            Ending.fold_input(block, self.limits.depth)
-        else:
-            if block.buffer.odd:
-                self.note_surrogates(block)
-            block.text = block.buffer.take()
-            if not block.announced and not block.empty:
-                self._announce(block)  # a signature or encrypted reasoning alone
-        if block.announced and not block.left_out:
-            self._emit(BlockFinished(block.number, block.canonical()))
-
-    def note_surrogates(self, block: Block) -> None:
-        if "\ufffd" in block.buffer.text():
-            self.note("lone_surrogate", f"block {block.number} held half a surrogate pair")
-
-    # ------------------------------------------------------------ telling the caller
-
-    def _emit(self, event: Event) -> None:
-        self.tell()
-        self.out.append(event)
-
-    def tell(self) -> None:
-        """Tell the caller what was added to the touched block since the last time."""
-        if self._touched is not None and not self._silent:
-            self._show(self._touched)
-
-    def _show(self, block: Block, final: bool = False) -> None:
-        if block.announced and block.kind != OPAQUE:
-            text = block.buffer.unseen(final)
-            if text:
-                self.out.append(_DELTA_EVENTS[block.kind](block.number, text))
-                if block.kind == TOOL and ("," in text or "}" in text):  # nothing else completes a field
-                    self.fields(block)
-
-    def fields(self, call: Block) -> None:
-        """Tell the caller which fields of the call's arguments became whole (R-74)."""
-        assert isinstance(call, Call)
-        spans = call.buffer.follow().spans
-        for span in spans:
-            try:
-                name = loads(call.buffer.tail(span.key, span.key_end).decode("utf-8", "replace"))
-                value = loads(call.buffer.tail(span.value, span.value_end).decode("utf-8", "replace"))
-            except ValueError:
-                continue  # no JSON: the verdict on the call will say so
-            self.out.append(FieldReady(call.number, name, value))
-        spans.clear()
-
-    def flush(self) -> list[Event]:
-        """The events since the last flush."""
-        if self._touched is not None:
-            self.tell()
-        if not self.out:
-            return []
-        out = self.out[:]
-        self.out.clear()  # the list itself is shared with the compiled engine
-        return out
-
 
 def _describe(ev: NormalizedEvent) -> str:
     """An event in a few words for an anomaly's detail."""

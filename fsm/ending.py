@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from fsm import _tables as T
 from fsm import arguments
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
@@ -62,6 +64,13 @@ def _parses(call: Call, max_depth: int) -> bool:
     return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), max_depth).value is not None
 
 
+def _written_as(value: Any, text: str) -> bool:
+    try:
+        return orjson.dumps(value).decode() == text
+    except TypeError:  # integers beyond 64 bits, deep nesting
+        return False
+
+
 def _place(block: Block) -> tuple[int, int]:
     return block.position, block.number
 
@@ -103,7 +112,17 @@ class Ending:
         if reason is not None and canonical is not None and stop != canonical and (stop != "tool_use" or self._says_calls()):
             acc.note("stop_reason_replaced", f"{reason!r} was stated; the content says {stop!r}")
         return Message(content=self._content(), id=acc.id, model=acc.model, stop_reason=stop, raw_stop_reason=reason,
-                       usage=acc.usage, dropped_calls=dropped)
+                       usage=acc.usage, dropped_calls=dropped, dialect=self._table["name"], arguments=self._arguments() if has_calls else {})
+
+    def _arguments(self) -> dict[str, str]:
+        """The texts that valid calls were streamed with, where the request takes text and the input alone would not give it back.
+
+        Not of a call whose id was made up: its vendor knows no such call to compare it with.
+        """
+        if self._table["arguments"] != "text":
+            return {}
+        return {call.id: call.raw for call in self._acc.calls.kept()
+                if not (call.invalid or call.made_up) and call.raw.strip() and not _written_as(call.input, call.raw)}
 
     def _says_calls(self) -> bool:
         """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""
@@ -117,7 +136,8 @@ class Ending:
         if not acc.blocks:
             self._apply_snapshot()
         self._settle(_STREAM_MARKS[ev.type], announce=True, failed=True)
-        partial = Partial(content=self._content(), id=acc.id, model=acc.model, stop_reason=None, raw_stop_reason=stated_reason(self._acc), usage=acc.usage)
+        partial = Partial(content=self._content(), id=acc.id, model=acc.model, stop_reason=None, raw_stop_reason=stated_reason(self._acc), usage=acc.usage,
+                          dialect=self._table["name"])
         return info, partial
 
     def _failure(self, ev: NormalizedEvent) -> ErrorInfo:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut
+from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UsageError
 from fsm.usage import Usage
 
 if TYPE_CHECKING:
+    from fsm.history import History
     from fsm.metrics import Metrics
 
 
@@ -34,6 +35,9 @@ class Message:
                      the upstream's word has no canonical one. It follows from the content.
     raw_stop_reason: the upstream's own word.
     dropped_calls:   the calls that a max-tokens stop dropped (R-62).
+    dialect:         whose stream it was, so whose signatures and vendor blocks it holds; None if nobody said.
+    arguments:       id of a valid call -> its arguments as the text that was received, where the vendor's request takes
+                     text and `orjson.dumps` of the input is another; not of calls whose ids were made up.
     """
 
     content: list[dict[str, Any]] = field(default_factory=list)
@@ -44,6 +48,8 @@ class Message:
     usage: Usage = field(default_factory=Usage)
     dropped_calls: list[dict[str, Any]] = field(default_factory=list)
     role: str = "assistant"
+    dialect: str | None = None
+    arguments: dict[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -65,17 +71,31 @@ class Message:
         """The calls that need a result but must not run (R-47)."""
         return [b for b in self.content if b["type"] == "tool_use" and b.get("invalid")]
 
+    def to_request(self, dialect: str | None = None) -> History:
+        """The message as the history of a request to `dialect`; None means the message's own (R-01).
+
+        Exact for the message's own vendor; for another, `dropped` names what is lost. See `fsm.History`, `fsm/history.py`.
+        Raises UnknownDialectError, and UsageError for a partial or where no dialect is known.
+        """
+        from fsm.history import to_request
+
+        return to_request(self, dialect)
+
     def to_dict(self) -> dict[str, Any]:
         """The message as JSON-ready data; `from_dict` gives it back (R-01)."""
-        return {"role": self.role, "id": self.id, "model": self.model, "content": self.content, "stop_reason": self.stop_reason,
-                "raw_stop_reason": self.raw_stop_reason, "usage": self.usage.to_dict(), "dropped_calls": self.dropped_calls}
+        data = {"role": self.role, "id": self.id, "model": self.model, "content": self.content, "stop_reason": self.stop_reason,
+                "raw_stop_reason": self.raw_stop_reason, "usage": self.usage.to_dict(), "dropped_calls": self.dropped_calls, "dialect": self.dialect}
+        beside = {"arguments": self.arguments, "usage_source": self.usage.source()}
+        return data | {key: value for key, value in beside.items() if value}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Message:
-        """The inverse of `to_dict`."""
-        return cls(content=data["content"], id=data.get("id"), model=data.get("model"), stop_reason=data.get("stop_reason"),
-                   raw_stop_reason=data.get("raw_stop_reason"), usage=Usage.from_dict(data.get("usage") or {}),
-                   dropped_calls=data.get("dropped_calls") or [], role=data.get("role", "assistant"))
+        """The inverse of `to_dict`. The data of a partial gives a Partial, never a message (R-85)."""
+        kind = Partial if data.get("valid") is False else cls
+        return kind(content=data["content"], id=data.get("id"), model=data.get("model"), stop_reason=data.get("stop_reason"),
+                    raw_stop_reason=data.get("raw_stop_reason"), usage=Usage.from_dict(data.get("usage") or {}, **data.get("usage_source") or {}),
+                    dropped_calls=data.get("dropped_calls") or [], role=data.get("role", "assistant"), dialect=data.get("dialect"),
+                    arguments=data.get("arguments") or {})
 
 
 @dataclass(slots=True)
@@ -85,6 +105,10 @@ class Partial(Message):
     def to_dict(self) -> dict[str, Any]:
         # not super(): slots=True makes a second class, which the zero-argument form does not find
         return {**Message.to_dict(self), "valid": False}
+
+    def to_request(self, dialect: str | None = None) -> History:
+        """Raises UsageError: what did not complete is no history (R-85)."""
+        raise UsageError("a partial is no history: send the request again without it, or quote its text in a message of the user")
 
 
 @dataclass(frozen=True, slots=True)

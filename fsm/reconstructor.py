@@ -94,7 +94,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             acc, parts = self._acc, self._parts
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc.touch, acc.fields, acc.counted, acc.out, self._reader.recent))
+                                              self._reader.owner, acc, acc.out, self._reader.recent))
 
     def _reframe(self, shape: framings.Shape) -> None:
         """The first bytes need another framing, which is one source for both engines and has no short cut."""

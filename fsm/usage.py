@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,10 +36,20 @@ class Usage:
                 out[name] = value
         return out
 
+    def source(self) -> dict[str, Any]:
+        """What `to_dict` leaves out: `basis`, `raw`, and which of its zeros nobody stated (`unstated`); only what is there."""
+        out: dict[str, Any] = {"basis": self.basis} if self.basis != "unknown" else {}
+        if self.raw:
+            out["raw"] = self.raw
+        unstated = [name for name in FIELDS[:2] if getattr(self, name) is None]
+        if unstated:
+            out["unstated"] = unstated
+        return out
+
     @classmethod
-    def from_dict(cls, data: dict[str, Any], basis: str = "unknown") -> Usage:
-        """The inverse of `to_dict`."""
-        return cls(**{k: v for k, v in data.items() if k in FIELDS}, basis=basis)
+    def from_dict(cls, data: dict[str, Any], basis: str = "unknown", raw: dict[str, Any] | None = None, unstated: Sequence[str] = ()) -> Usage:
+        """The inverse of `to_dict`; with what `source` gives, of both."""
+        return cls(**{k: v for k, v in data.items() if k in FIELDS and k not in unstated}, basis=basis, raw=raw or {})
 
     @property
     def cached_share(self) -> float | None:

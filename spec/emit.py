@@ -160,6 +160,7 @@ def tables_pxi(spec: Spec) -> str:
 class HotTree:
     """The `hot` key paths of every dialect as two flat C arrays: nodes (objects) and their keys."""
 
+    #: SERIAL, ADDRESS and PART stand side by side in this order (_speedups/scan.pxi)
     ROLES = ("OBJECT", "ONLY", "SKIP", "EMPTY", "ZERO", "LITERAL", "KIND", "INDEX", "CAPTURE", "FALSE", "FLAG", "SERIAL", "ADDRESS", "PART", "COUNTS")
 
     def __init__(self, spec: Spec) -> None:
@@ -180,7 +181,7 @@ class HotTree:
     def _role(self, value: Any) -> tuple[str, int, int]:
         """(role, argument, count): a node, an event, or a run of words."""
         if isinstance(value, str):
-            return value.upper(), 0, 0
+            return value.upper(), 1 if value == "serial" else 0, 0
         if list(value) == ["[0]"]:
             return "ONLY", self._node(value["[0]"]), 0
         if len(value) == 1:

@@ -255,6 +255,8 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
                 yield f"dialect {name}: stop reason {raw} has no canonical word {reason}"
         for group in ("cut", "filtered", "failed_call"):
             yield from (f"dialect {name}: {group} names the unlisted reason {raw}" for raw in d[group] if raw not in d["stop_reasons"])
+        if d.get("arguments") not in ("text", "object"):
+            yield f"dialect {name}: a request takes arguments as text or object, not {d.get('arguments')}"
         yield from (f"dialect {name}: unknown usage field {f}" for f in d["usage"] if f not in USAGE_FIELDS)
         yield from _check_hot(spec, name, d["hot"], "")
         if "serial" in d and d["hot"] and d["hot"].get(d["serial"]) != "serial":

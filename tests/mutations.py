@@ -20,7 +20,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("fsm", "_speedups", "spec", "tests", "benchmarks")
 FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
-TESTS = ("tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py")
+TESTS = ("tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py")
 
 
 class Mutation(NamedTuple):
@@ -43,17 +43,17 @@ MUTATIONS = (
         "            if self.carry_len:\n                n = self.straddling(p, end)",
         "            if self.carry_len and (self.hot is None or self.hot.match_at(p, end) is NULL):\n                n = self.straddling(p, end)"),
     one("boundary-end", "1: the literals include the whole blank line", "template.pxi",
-        "cdef int i, start, size = <int>whole\n", "cdef int i, start, size = <int>whole - 1\n"),
+        "cdef int i, start, which, size = <int>whole\n", "cdef int i, start, which, size = <int>whole - 1\n"),
     one("boundary-data", "1: holes lie in the payload that was scanned, not in an earlier copy of it", "sse.pxi",
         "            p = self.carry + self.x_value\n",
         "            p = <const char*>memchr(self.carry + begin, c'{', self.x_value - begin)\n"
         "            if p is NULL:\n                p = self.carry + self.x_value\n"),
     # 2: holes at values only
     Mutation("hole-kind", "2: a discriminator is no hole", (
-        ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and not t.varies >> i & 1:", "if False:"),
+        ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:", "if False:"),
         ("scan.pxi", "                if role == FSM_ROLE_KIND:\n", "                if role == FSM_ROLE_KIND and note(s, HOLE_STRING, p + 1, q):\n"))),
     Mutation("hole-empty", "2: a null-checked field is no hole", (
-        ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and not t.varies >> i & 1:", "if False:"),
+        ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:", "if False:"),
         ("scan.pxi", "    if role == FSM_ROLE_EMPTY:\n        return nothing(s, p)",
          "    if role == FSM_ROLE_EMPTY:\n"
          "        if end - p > 2 and p[0] == p[1] == c'\"' and not note(s, HOLE_STRING, p + 1, p + 1):\n"
@@ -63,7 +63,7 @@ MUTATIONS = (
     # 3: the full lexer in string holes
     one("lex-template", "3: the text hole runs the lexer", "template.pxi", "p = fsm_string(p, end, &m.flags)", "p = <const char*>memchr(p, c'\"', end - p)"),
     one("lex-ignored", "3: a hole that nobody reads runs the lexer", "template.pxi",
-        "p = fsm_string(p, end, &flags)", "p = <const char*>memchr(p, c'\"', end - p)"),
+        "return fsm_string(p, end, &flags)", "return <const char*>memchr(p, c'\"', end - p)"),
     one("lex-control", "3: raw control bytes are refused", "lexer.h",
         "        } else {\n            return NULL;\n        }\n    }", "        } else {\n            p++;\n        }\n    }"),
     one("lex-escape", "3: unknown escapes are refused", "lexer.h",
@@ -74,40 +74,40 @@ MUTATIONS = (
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
     # 4: nothing is written before the last literal
     one("tentative", "4: the text is appended only when all matched", "engine.pxi",
-        "if behind is NULL or not self.append(self.template.event, m.index if m.part < 0 else m.index + m.part, m.serial, m.text, m.text_end, m.flags):",
-        "if m.text_end is NULL or not self.append(self.template.event, m.index, m.serial, m.text, m.text_end, m.flags) or behind is NULL:"),
+        "        if behind is NULL:\n            return NULL\n        if self.template.placing:",
+        "        if behind is NULL:\n            if m.text_end is not NULL:\n"
+        "                self.append(self.template.event, m.index, m.text, m.text_end, m.flags)\n"
+        "            return NULL\n        if self.template.placing:"),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
     one("owner-limit", "5: the content limit", "engine.pxi", "if self.meter.used + (end - text) > self.limit:", "if False:"),
     one("owner-exact-limit", "5: the content limit may be reached", "engine.pxi",
         "self.meter.used + (end - text) > self.limit", "self.meter.used + (end - text) >= self.limit"),
     one("owner-stale", "5: owners are asked anew after anything else", "engine.pxi",
-        "        self.settle()\n        self.clear()\n        return 0", "        self.settle()\n        return 0"),
+        "            self.counts.leave()\n        self.clear()\n", "            self.counts.leave()\n"),
     one("owner-index", "5: the index of the hit decides", "engine.pxi", "route.index != index or ", ""),
     one("owner-settle", "5: Python learns who was written to last", "engine.pxi",
-        "            self.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
+        "            self.acc.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
     one("index-zero", "5: leading zeros in indexes", "lexer.h", "p - digits > 9 || (*digits == '0' && p - digits > 1)", "p - digits > 9"),
-    one("index-last", "5: an index hole gives the index", "template.pxi", "p = index_at(p, end, segment.arg, &m.index)", "p = fsm_number(p, end)"),
+    one("index-last", "5: an index hole gives the index", "template.pxi", "p = fsm_small(p, end, &m.index)", "p = fsm_number(p, end)"),
     # 5, for what the wire numbers and for parts of items
-    one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "serial <= self.recent.top", "serial < self.recent.top"),
-    one("serial-any", "5: only the highest number so far is taken", "engine.pxi", "(self.recent is None or serial <= self.recent.top)", "self.recent is None"),
-    one("serial-scan", "5: the scanner remembers what it took", "engine.pxi", "            self.recent.push(s.serial, p, end)", "            pass"),
-    one("serial-match", "5: the template remembers what it took", "engine.pxi",
-        "self.recent.push(m.serial, p + self.template.head, behind - self.template.tail)", "pass"),
+    one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "place[SERIAL] <= self.recent.top", "place[SERIAL] < self.recent.top"),
+    one("serial-any", "5: only the highest number so far is taken", "engine.pxi", " or place[SERIAL] <= self.recent.top", ""),
+    one("serial-memory", "5: what was taken is remembered", "engine.pxi", "        self.recent.push(place[SERIAL], payload, payload_end)\n", ""),
     one("serial-payload", "5: it remembers the payload, not the event", "engine.pxi", "p + self.template.head, behind", "p, behind"),
-    one("part-room", "5: one part too many", "scan.pxi", "if p is NULL or part[0] >= room:", "if p is NULL:"),
-    one("part-template", "5: a part hole gives the part", "template.pxi", "p = part_at(p, end, segment.arg, segment.room, &m.part)", "p = fsm_number(p, end)"),
-    one("part-two", "6: two parts", "scan.pxi", "        if s.part >= 0:\n            return NULL\n", ""),
+    one("part-room", "5: one part too many", "lexer.h", "place->count ? number >= place->count : ", "place->count ? 0 : "),
+    one("part-template", "5: a part hole gives the part", "template.pxi", "fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])", "fsm_number(p, end)"),
+    one("part-two", "6: two parts", "scan.pxi", "        if s.place[i] >= 0:\n            return NULL\n", ""),
     one("address-missing", "6: an item's index that is missing", "scan.pxi",
         "\n                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):", "):"),
     # 6: tier 2 gives up
     one("scan-duplicate", "6: duplicate keys", "scan.pxi", "if seen >> i & 1:", "if False:"),
     one("scan-two", "6: two captures", "scan.pxi", "if s.event != -1 or not note(s, HOLE_TEXT, p + 1, q):", "if not note(s, HOLE_TEXT, p + 1, q):"),
     one("scan-key", "6: undeclared keys", "scan.pxi",
-        "if key.size == size and memcmp(key.name, name, size) == 0:", "if key.size <= size and memcmp(key.name, name, key.size) == 0:"),
+        "if key.size == size and fsm_same(key.name, name, size):", "if key.size <= size and fsm_same(key.name, name, key.size):"),
     one("scan-error", "6: an error key", "_tables.pxi", '{"citations", 9, FSM_ROLE_SKIP, 0, 0}', '{"error", 5, FSM_ROLE_SKIP, 0, 0}'),
     one("scan-enum", "6: unknown words", "scan.pxi",
-        "FSM_WORDS[i].size == q - p - 1 and memcmp(FSM_WORDS[i].text, p + 1, q - p - 1) == 0", "FSM_WORDS[i].size == q - p - 1"),
+        "FSM_WORDS[i].size == q - p - 1 and fsm_same(FSM_WORDS[i].text, p + 1, q - p - 1)", "FSM_WORDS[i].size == q - p - 1"),
     one("scan-demand", "6: the kind and the captured field agree", "scan.pxi", " or (s.demanded >= 0 and s.demanded != s.event)", ""),
     one("scan-missing", "6: a discriminator that is missing", "scan.pxi",
         "if not seen >> i & 1 and (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND\n", "if False and (True\n"),
@@ -115,8 +115,20 @@ MUTATIONS = (
     one("scan-depth", "6: depth", "scan.pxi", "MAX_DEPTH = 30", "MAX_DEPTH = 100000"),
     one("scan-number", "6: unusual numbers", "lexer.h", "p - digits > 18 || (*digits == '0' && p - digits > 1)", "p - digits > 18"),
     one("scan-lines", "6: several data lines", "sse.pxi",
-        'if n >= 6 and memcmp(p, b"data: ", 6) == 0 and memchr(p, c\'\\n\', n) is NULL:', 'if n >= 6 and memcmp(p, b"data: ", 6) == 0:'),
+        "        if lines.breaks == 0:\n            if n >= 6", "        if lines.breaks >= 0:\n            if n >= 6"),
     one("scan-cr", "6: carriage returns", "sse.pxi", "if not self.exact and memchr(self.win, c'\\r', self.win_len) is not NULL:", "if False:"),
+    # usage reports that are kept back
+    one("counts-fall", "a count that falls", "lexer.h", "now < old || now > 18", "now > 18"),
+    one("counts-less", "a count that is less", "lexer.h", " || (now == old && memcmp(p, k, (size_t)now) < 0)", ""),
+    one("counts-zero", "a count that is zero", "lexer.h", "*k == '0' || *p == '0' || ", ""),
+    one("counts-float", "numbers with a point", "lexer.h", " || (*k != ',' && *k != '}' && *k != ']' && *k != ' ')", ""),
+    one("counts-stale", "what Python took in between is not known", "counts.pxi", "        if not self.fresh:\n            self.size = 0\n", ""),
+    one("counts-lost", "a report that is kept back is given before the next event", "counts.pxi",
+        "        self.give()\n        if not self.fresh", "        if not self.fresh"),
+    one("counts-passed", "a report that goes the slow way does not replace one that is kept back", "counts.pxi",
+        "        self.give()\n        if end - p", "        if end - p"),
+    one("counts-live", "live callers hear of each", "engine.pxi", "        if self.live:  # the caller hears of each\n            return False\n", ""),
+    one("counts-literal", "a report is never literal", "template.pxi", " and s.holes[i].kind != HOLE_COUNTS", ""),
 )
 
 

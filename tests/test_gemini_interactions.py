@@ -85,6 +85,16 @@ def test_a_whole_interaction(engine: str):
         {"type": "tool_use", "id": "c1", "name": "write", "input": {"path": "a", "n": 12345678901234567890123}}]
 
 
+def test_history_gives_the_steps_back():
+    steps = [{"type": "thought", "summary": [{"type": "text", "text": "hm"}], "signature": "c2ln"},
+             {"type": "model_output", "content": [{"type": "text", "text": "Hi"}]},
+             {"type": "function_call", "id": "c1", "name": "write", "arguments": {"path": "a"}, "signature": "s2"},
+             {"type": "google_search_call", "id": "s1", "arguments": {"queries": ["q"]}}]
+    whole = frame({"id": "i1", "object": "interaction", "model": "m", "status": "requires_action", "steps": steps})
+    history = fsm.reconstruct(whole).message.to_request()
+    assert (history.entries, history.dropped, history.ids) == (steps, [], {})
+
+
 def test_usage_beside_any_event(engine: str):
     first = {"total_input_tokens": 11, "total_output_tokens": 0, "total_thought_tokens": 68}
     body = frame({"interaction": {"id": "i1", "model": "m"}, "event_type": "interaction.created", "metadata": {"usage": first}})

@@ -280,7 +280,8 @@ def test_the_message_survives_json(engine: str):  # R-01
 def test_the_shape_of_the_outcome(engine: str):
     done = fsm.reconstruct(BODY, engine=engine).to_dict()
     assert list(done) == ["state", "dialect", "message", "partial", "error", "anomalies", "metrics"]
-    assert set(done["message"]) == {"role", "id", "model", "content", "stop_reason", "raw_stop_reason", "usage", "dropped_calls"}
+    assert set(done["message"]) == {"role", "id", "model", "content", "stop_reason", "raw_stop_reason", "usage", "dropped_calls",
+                                        "dialect", "usage_source"}
     assert (done["state"], done["partial"], done["error"]) == ("COMPLETED", None, None)
     cut = fsm.reconstruct(BODY[:300], engine=engine).to_dict()
     assert (cut["state"], cut["message"], cut["partial"]["valid"]) == ("ERRORED", None, False)

@@ -157,7 +157,7 @@ class OpenAIChat(TaggedDialect):
             self._think(thought, text(detail.get("signature")))
             if text(detail.get("data")):
                 self.flush()
-                self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={"type": "redacted_thinking", "data": detail["data"]}))
+                self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**detail, "type": "redacted_thinking"}))
         self._think(None, text(delta.get("reasoning_signature")))
 
     def _think(self, thought: str | None, signature: str | None) -> None:

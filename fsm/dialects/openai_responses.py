@@ -7,7 +7,7 @@ text, `refusal` a refusal, a summary or `reasoning_text` thinking. Calls are too
 
 So that a message can be sent back as it came, blocks keep `item_id` and what else their item has (`phase`,
 `encrypted_content`, `namespace`, …) as fields of their own. Blocks of one item have one `item_id`; a thinking block
-that is no summary says so in `part`.
+that is no summary says so in `part`, the call of a custom tool in `item_type`, an item that was cut in `status`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from fsm import _tables as T
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
-from fsm.dialects.responses_items import (CALLS, CONTENT, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, as_object, fields_of, is_json, kind_of,
+from fsm.dialects.responses_items import (CALLS, CONTENT, CUSTOM, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, as_object, fields_of, is_json, kind_of,
                                           read_part, stated_parts)
 from fsm.events import NormalizedEvent
 
@@ -185,7 +185,7 @@ class OpenAIResponses(Dialect):
             item.id, item.fields = id_, fields_of(wire)
         if kind in CALLS:
             given = arguments_of(wire, raw, "item")
-            whole = given is not None and (kind == "custom_tool_call" or is_json(given))
+            whole = given is not None and (kind == CUSTOM or is_json(given))
             self.emit(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(wire.get("call_id")) or id_, name=text(wire.get("name")),
                                       input=given if whole else None, fragment=None if whole else given, extra=fields_of(wire) or None))
         elif kind == "message":
@@ -248,7 +248,7 @@ class OpenAIResponses(Dialect):
                    "arguments": arguments_of(wire, raw, *path), "extra": fields or None}
         elif kind in ("message", "reasoning"):
             for block_kind, _base, said, extra in stated_parts(wire):
-                yield extra if block_kind == OPAQUE else {"type": block_kind, block_kind: text(said) or "", **extra, **fields}
+                yield extra if block_kind == OPAQUE else {"type": block_kind, block_kind: said or "", **extra, **fields}
                 fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}
         elif kind is not None:
             yield wire
@@ -344,7 +344,7 @@ class OpenAIResponses(Dialect):
             fragment = json.dumps(delta, ensure_ascii=False)[1:-1]
             if index is not None and not (item := self._item(index)).quoted:
                 item.quoted = True
-                fragment = '{"input": "' + fragment
+                fragment = '{"input":"' + fragment
             self.delta(T.TOOL_INPUT_DELTA, address_of(index), fragment)
 
     def _free_text_done(self, payload: dict[str, Any], raw: bytes) -> None:

@@ -15,7 +15,8 @@ CONTENT = 500  # its first content part
 ROOM = 499  # parts of either kind that are told apart
 _KINDS = {"output_text": TEXT, "text": TEXT, "refusal": REFUSAL, "reasoning_text": THINKING, "summary_text": THINKING}
 #: items that are calls of the caller's tools
-CALLS = frozenset({"function_call", "custom_tool_call"})
+CUSTOM = "custom_tool_call"
+CALLS = frozenset({"function_call", CUSTOM})
 #: fields that a block says otherwise, that only tell an item's progress, or that would hide a block's own
 _SAID = frozenset({"id", "type", "role", "status", "content", "summary", "call_id", "name", "arguments", "input", "text", "refusal", "thinking",
                    "signature", "invalid", "raw_input"})
@@ -37,9 +38,13 @@ def kind_of(item: dict[str, Any]) -> str | None:
 def fields_of(item: dict[str, Any]) -> dict[str, Any]:
     """What an item's blocks keep of it beside their content."""
     fields = _further(item)
-    id_ = text(item.get("id"))
-    if id_ and (item.get("call_id") or kind_of(item) not in CALLS):
+    id_, kind = text(item.get("id")), kind_of(item)
+    if id_ and (item.get("call_id") or kind not in CALLS):
         fields["item_id"] = id_
+    if kind == CUSTOM:
+        fields["item_type"] = CUSTOM
+    if item.get("status") == "incomplete":  # any other says nothing once the item is done
+        fields["status"] = "incomplete"
     return cleaned(fields)[0] if fields else fields
 
 
@@ -82,12 +87,12 @@ def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[
 
 def as_object(free: str) -> str:
     """A custom tool's free text as the arguments of a call."""
-    return '{"input": ' + json.dumps(free, ensure_ascii=False) + "}"
+    return '{"input":' + json.dumps(free, ensure_ascii=False) + "}"
 
 
 def arguments_of(item: dict[str, Any], raw: bytes, *path: str | int) -> str | None:
     """The arguments that a call states, as JSON text; None where it states nothing, or only an empty object."""
-    if item.get("type") == "custom_tool_call":
+    if item.get("type") == CUSTOM:
         return as_object(item["input"]) if words(item.get("input")) else None
     given = item.get("arguments")
     if isinstance(given, dict):
