@@ -94,11 +94,11 @@ def test_the_cursor_is_linear():
         best = 1e9
         for _ in range(3):
             cursor = ObjectCursor()
-            t = time.perf_counter()
+            t = time.process_time()
             cursor.follow(b'{"content":"')
             for _ in range(n):
                 cursor.follow(b"twelve bytes")
-            best = min(best, time.perf_counter() - t)
+            best = min(best, time.process_time() - t)
         return best / n
 
     assert cost(40_000) < 6 * cost(1_000)

@@ -153,10 +153,10 @@ def test_array_framing_is_linear():
         best = 9.0
         for _ in range(3):
             r = fsm.Reconstructor("gemini", engine="python")
-            t = time.perf_counter()
+            t = time.process_time()
             for i in range(0, len(body), 50):
                 r.feed(body[i:i + 50])
-            best = min(best, time.perf_counter() - t)
+            best = min(best, time.process_time() - t)
         return best / n
 
     assert cost(400_000) < 5 * cost(20_000)
