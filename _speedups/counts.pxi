@@ -6,8 +6,8 @@
 #
 # Why it is sound: within a message the latest count that is not zero holds, per field (R-77). A report whose bytes are
 # those of the one before, but for whole numbers that did not fall and are not zero, replaces all of its counts. The
-# first report, and every one that differs in anything else, goes the slow way and is only remembered. What the caller
-# would be told of each report (live modes) is not taken at all.
+# first report, and every one that differs in anything else, goes the slow way and is only remembered. Where the caller
+# is told of each report (deltas="each") none is taken; else it is told of the last one of a feed, in both engines.
 #
 # Invariants: `known` are the bytes of the report that was taken last, whoever took it, or nothing; they are JSON.
 

@@ -66,6 +66,7 @@ cdef class Shortcut:
         Counts counts           # the last usage report
         Route* route            # the one that was appended to last, NULL for none
         bint unsettled          # the accumulator does not know that yet
+        bint given              # the accumulator has a usage report to tell of
         Template* template      # made when there is something to learn
 
     def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, acc, list out,
@@ -151,7 +152,7 @@ cdef class Shortcut:
     cdef bint counts_up(self, const char* p, const char* end) except -1:
         """Whether a usage report only says more of what the one before said; if not, the slow way takes it."""
         cdef Counts counts = self.counts
-        if self.live:  # the caller hears of each
+        if self.each:  # the caller hears of each
             return False
         if counts is None:
             self.counts = counts = Counts(self.acc)
@@ -198,6 +199,8 @@ cdef class Shortcut:
                 break
         else:
             self.settle()
+            if self.live:
+                self.give()
             block = self.owner(event, None if index < 0 else index)
             if block is None:
                 return False
@@ -217,6 +220,7 @@ cdef class Shortcut:
             return True
         if self.live:  # what was added before is told before
             self.settle()
+            self.give()
             self.acc.touch(self.blocks[i])
         else:
             self.unsettled = True
@@ -230,6 +234,20 @@ cdef class Shortcut:
         if self.unsettled:
             self.unsettled = False
             self.acc.touch(self.blocks[self.route - self.routes])
+        return 0
+
+    cdef int give(self) except -1:
+        """Let the accumulator know of a usage report that is kept back."""
+        if self.counts is not None:
+            self.counts.give()
+        return 0
+
+    cdef int rest(self) except -1:
+        """The window is used up: what the caller is to hear of is passed on."""
+        self.settle()
+        if self.live and self.counts is not None and self.counts.pending:
+            self.counts.give()
+            self.given = True
         return 0
 
     cdef int leave(self) except -1:

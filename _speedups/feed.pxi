@@ -44,7 +44,7 @@ cdef class Feeder:
             taken = framing.hits(<const char*><bytes>data, <const char*><bytes>data + size)
             if taken == size:
                 framing.win_at += size
-                framing.hot.settle()
+                framing.hot.rest()
                 return self.told(framing.hot)
         framing.begin(data)
         framing.win_pos += taken
@@ -63,7 +63,8 @@ cdef class Feeder:
 
     cdef object told(self, Shortcut hot):
         """The events of a feed; where nothing went the slow way, there is one block at most to tell of."""
-        if len(self.out):
+        if len(self.out) or hot.given:
+            hot.given = False
             return self._told()
         if hot.live and not hot.each:
             hot.tell()

@@ -153,7 +153,7 @@ cdef class SSEParser:
     cdef int finish(self) except -1:
         """Close the window; everything in it was taken."""
         if self.hot is not None:
-            self.hot.settle()
+            self.hot.rest()
         self.win_at += self.win_len
         self.holder = None
         self.win = NULL

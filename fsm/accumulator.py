@@ -304,8 +304,10 @@ class Accumulator(Ledger):
         complaint = usage_rules.update(self.usage, ev.usage or {}, _USAGE_PATHS[self.dialect["name"]])
         if complaint is not None:
             self.note("usage_basis_changed", complaint)
-        if not self._silent:
+        if self._each:
             self._emit(UsageUpdated(replace(self.usage)))
+        elif not self._silent:
+            self._counted = True
 
     def counted(self, data: bytes) -> None:
         """Take a usage report that the compiled engine has kept back (_speedups/counts.pxi)."""

@@ -6,7 +6,7 @@ from fsm.events cimport NormalizedEvent
 cdef class Cases:
     cdef public object stepper, meter, _new_buffer, limits, anomalies, note, id, model, usage, snapshot, failure, message, partial
     cdef public object _most, _last_position, snapshot_size
-    cdef public bint _silent, _each
+    cdef public bint _silent, _each, _counted
     cdef public dict dialect, _closed, _slots, reasons
     cdef public list blocks, out
     cdef public Calls calls

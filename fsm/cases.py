@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Cases:
     """The ledgers of one message: archived and open blocks, addresses, calls, usage, stated reasons (R-05)."""
 
-    __slots__ = ("_closed", "_each", "_last_position", "_last_thinking", "_loose", "_most", "_new_buffer", "_silent", "_slots", "_touched",
+    __slots__ = ("_closed", "_counted", "_each", "_last_position", "_last_thinking", "_loose", "_most", "_new_buffer", "_silent", "_slots", "_touched",
                  "anomalies", "blocks", "calls", "dialect", "failure", "found", "id", "limits", "message", "meter", "model", "note", "out",
                  "partial", "pending", "reasons", "snapshot", "snapshot_size", "stepper", "usage")
 
@@ -39,6 +39,7 @@ class Cases:
         self._most = limits.content_bytes  # what the meter may show; negative once there are too many blocks
         self._silent = deltas == "none"
         self._each = deltas == "each"
+        self._counted = False  # the caller was not told the latest usage yet
         self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
         self.anomalies = Anomalies(limits.anomalies)
         self.note = self.anomalies.note

@@ -6,12 +6,13 @@ What happens to a block whatever event it is about. Which event does what is in 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from fsm.arguments import loads
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import Cases
 from fsm.ending import Ending
-from fsm.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady
+from fsm.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
@@ -149,9 +150,12 @@ class Ledger(Cases):
         self.out.append(event)
 
     def tell(self) -> None:
-        """Tell the caller what was added to the touched block since the last time."""
+        """Tell the caller what was added to the touched block since the last time, and the usage if it moved."""
         if self._touched is not None and not self._silent:
             self._show(self._touched)
+        if self._counted:
+            self._counted = False
+            self.out.append(UsageUpdated(replace(self.usage)))
 
     def _show(self, block: Block, final: bool = False) -> None:
         if block.announced and block.kind != OPAQUE:
@@ -176,7 +180,7 @@ class Ledger(Cases):
 
     def flush(self) -> list[Event]:
         """The events since the last flush."""
-        if self._touched is not None:
+        if self._touched is not None or self._counted:
             self.tell()
         if not self.out:
             return []

@@ -34,7 +34,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     tools:    a ToolRegistry, a mapping name -> JSON Schema, or a vendor's list of tools; None takes any name unchecked.
     limits:   default `Limits()`.
     timeouts: default `Timeouts()`; judged by `tick`.
-    deltas:   "none" (finished blocks and the end only), "chunk" (what one `feed` adds to a block is one event; default),
+    deltas:   "none" (finished blocks and the end only), "chunk" (what one `feed` adds to a block, or to the usage, is one event; default),
               "each" (one event per wire delta).
     observer: an object whose `on_enter_<STATE>`/`on_exit_<STATE>` are called at each change of state.
     clock:    seconds, for metrics and timeouts, such as `time.monotonic`; None (default) reads no clock.

@@ -127,7 +127,7 @@ MUTATIONS = (
         "        self.give()\n        if not self.fresh", "        if not self.fresh"),
     one("counts-passed", "a report that goes the slow way does not replace one that is kept back", "counts.pxi",
         "        self.give()\n        if end - p", "        if end - p"),
-    one("counts-live", "live callers hear of each", "engine.pxi", "        if self.live:  # the caller hears of each\n            return False\n", ""),
+    one("counts-live", "live callers hear of each", "engine.pxi", "        if self.each:  # the caller hears of each\n            return False\n", ""),
     one("counts-literal", "a report is never literal", "template.pxi", " and s.holes[i].kind != HOLE_COUNTS", ""),
 )
 

@@ -53,7 +53,8 @@ def agree(tiers: tuple[str, ...], chunks: list[bytes], dialect: str = "gemini") 
             want = watch("python", chunks, dialect, deltas, look)
             for engine in tiers[1:]:
                 assert watch(engine, chunks, dialect, deltas, look) == want, (engine, deltas, look)
-    assert disagreement(chunks, dialect, tiers, deltas="each") is None
+    for deltas in ("each", "chunk"):  # every event that the caller is told, in its order
+        assert disagreement(chunks, dialect, tiers, deltas=deltas) is None
     return want
 
 
@@ -108,12 +109,29 @@ def test_chat_reports_too(tiers: tuple[str, ...]):
     assert agree(tiers, [*parts, end], "openai-chat")[1] == {"input_tokens": 7, "output_tokens": 8}
 
 
-def test_live_callers_hear_of_each(tiers: tuple[str, ...]):
+@pytest.mark.parametrize(("deltas", "whole", "clock"), [("each", [1, 2, 3, 4, 5], None), ("chunk", [5], None), ("chunk", [5], lambda: 0.0), ("none", [], None)])
+def test_what_live_callers_hear(tiers: tuple[str, ...], deltas: str, whole: list[int], clock: Any):
+    """Each report, or the last one of a feed: like the text of a block."""
     parts = [START, *(gemini("x", counts(n)) for n in range(2, 6))]
+
+    def told(r: fsm.Reconstructor, data: bytes) -> list[int | None]:
+        return [e.usage.output_tokens for e in r.feed(data) if isinstance(e, fsm.UsageUpdated)]
+
     for engine in TIERS:
-        r = fsm.Reconstructor("gemini", engine=engine)
-        told = [e.usage.output_tokens for e in r.feed(b"".join(parts)) if isinstance(e, fsm.UsageUpdated)]
-        assert told == [1, 2, 3, 4, 5]
+        assert told(fsm.Reconstructor("gemini", engine=engine, deltas=deltas, clock=clock), b"".join(parts)) == whole
+        r = fsm.Reconstructor("gemini", engine=engine, deltas=deltas, clock=clock)
+        assert [told(r, part) for part in parts] == [[] if deltas == "none" else [n] for n in range(1, 6)]
+    assert appended(parts, deltas="chunk") == 4
+
+
+def test_a_report_is_told_before_what_follows_it(tiers: tuple[str, ...]):
+    """The text, its usage, then the other block: in that order in one feed."""
+    thought = [gemini("t", counts(n), responseId="r", modelVersion="m").replace(b'"text"', b'"thought": true, "text"') for n in (1, 2, 3)]
+    said = [gemini("x", counts(n)) for n in (4, 5, 6)]
+    agree(tiers, [b"".join([*thought, *said, *thought]), *said, END])
+    r = fsm.Reconstructor("gemini", engine="compiled")
+    names = [type(e).__name__ for e in r.feed(b"".join([*thought, *said]))]
+    assert names == ["BlockStarted", "ThinkingDelta", "UsageUpdated", "BlockFinished", "BlockStarted", "TextDelta", "UsageUpdated"]
 
 
 def test_a_long_report_is_not_kept(tiers: tuple[str, ...]):
