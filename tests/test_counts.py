@@ -88,6 +88,17 @@ def test_a_report_that_falls_is_told(tiers: tuple[str, ...]):
     assert [(kind, event) for kind, event, _o, _d in anomalies] == [("usage_basis_changed", 5)]
 
 
+@pytest.mark.parametrize("before", [100, 90])
+def test_a_report_of_the_same_shape_that_falls_is_told(tiers: tuple[str, ...], before: int):
+    """With fewer digits, and with as many: what only the anomaly tells apart from a report that grows."""
+    def report(given: int, cached: int, n: int) -> bytes:
+        return gemini("b", {"promptTokenCount": given, "cachedContentTokenCount": cached, "candidatesTokenCount": n})
+
+    parts = [START, *[report(before, 1, n) for n in (3, 4, 5)], report(40, 6, 6), report(40, 6, 7), END]
+    assert appended(parts) == 3
+    assert [(kind, event) for kind, event, _o, _d in agree(tiers, parts)[-1]] == [("usage_basis_changed", 5)]
+
+
 def test_a_pushed_report_is_between(tiers: tuple[str, ...]):
     """What the caller pushes by hand is not forgotten by the template's literal."""
     got = []
