@@ -97,7 +97,7 @@ cdef class Shortcut:
         cdef const char* behind
         if self.template is NULL or not self.template.ready:
             return NULL
-        if self.template.placing or self.template.counting:
+        if self.template.more:
             return self.match_more(p, end)
         behind = match(self.template, p, end, &m)
         if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):

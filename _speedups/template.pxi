@@ -31,6 +31,7 @@ ctypedef struct Template:
     long place[PLACES]      # of the event in hand; what never varies in it is that of the last one learned
     fsm_place placed[PLACES]     # how each of its numbers is taken
     bint counting           # whether there is a usage report
+    bint more               # either
     int head, tail          # bytes of the event before and behind its payload
     int segments_used
     Segment segments[MAX_HOLES + 1]
@@ -116,6 +117,7 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     for i in range(PLACES):
         t.place[i] = s.place[i]
         t.placing = t.placing or s.place[i] >= 0
+    t.more = t.placing or t.counting
     t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     start = 0
     t.segments_used = 0
@@ -161,9 +163,7 @@ cdef const char* ignored(Template* t, int hole, const char* p, const char* end, 
 cdef const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
     """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index, t.place the rest."""
     cdef const Segment* segment = &t.segments[0]
-    m.index = t.index
-    m.text = m.text_end = NULL
-    m.flags = 0
+    m.index = t.index  # the text and its flags are those of its hole, which every template has
     while True:
         if end - p < segment.size or memcmp(p, t.bytes + segment.start, segment.size) != 0:
             return NULL
