@@ -49,8 +49,8 @@ cdef class Shortcut:
     """Appends the bare deltas of one stream.
 
     dialect: id of the dialect whose key paths are followed; learn: whether templates are used; deltas: as in
-    Reconstructor; owner(event, index): the open block, or None; touch(block): it is the one that is written to;
-    out: where events for the caller go.
+    Reconstructor; owner(event, index): the open block, or None; acc: the accumulator (`touch`, `fields`, `counted`);
+    out: where events for the caller go; recent: the memory of numbered events, if the wire numbers them.
     """
     cdef:
         Stepper stepper
