@@ -8,12 +8,19 @@ One extension of several files, in the order of need. Directives stand here and 
 cimport cython
 from libc.string cimport memchr, memcmp, memcpy, memmove as memcpy_down
 
+from fsm.accumulator cimport Accumulator
+from fsm.blocks cimport Block
+from fsm.parts cimport BaseStepper, Meter
+
+from orjson import loads as _loads
+
 from fsm.sse import _fields
 
 include "_tables.pxi"
 include "partial.pxi"
 include "buffer.pxi"
 include "scan.pxi"
+include "frames.pxi"
 include "template.pxi"
 include "events.pxi"
 include "recent.pxi"

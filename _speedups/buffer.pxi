@@ -20,12 +20,6 @@ cdef extern from "lexer.h":
     size_t fsm_unescape(const char*, const char*, char*) nogil
 
 
-@cython.final
-cdef class Meter:
-    """Counts the accumulated bytes of a stream."""
-    cdef public Py_ssize_t used
-
-
 cdef object _mend(str text):
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -22,13 +22,13 @@ cdef enum:
 cdef class Counts:
     """The last usage report of a stream; `acc.counted(bytes)` takes one."""
     cdef:
-        object acc
+        Accumulator acc
         char* known
         Py_ssize_t size, room
         bint pending        # `counted` was not told of it yet
         bint fresh          # the slow way takes it right now
 
-    def __cinit__(self, acc):
+    def __cinit__(self, Accumulator acc):
         self.acc = acc
 
     def __dealloc__(self):

@@ -24,9 +24,8 @@ ctypedef struct Route:
 
 
 @cython.final
-cdef class Stepper:
+cdef class Stepper(BaseStepper):
     """The state of one stream; see fsm.machine.Stepper."""
-    cdef public int state
     cdef object observed
 
     def __init__(self, observer=None):
@@ -34,7 +33,7 @@ cdef class Stepper:
             from fsm.machine import Observed
             self.observed = Observed(observer)
 
-    def fire(self, int event, int guard):
+    cpdef fire(self, int event, int guard):
         """Move along the transition of `event` in the case `guard`."""
         cdef int to = FSM_NEXT[self.state][FSM_FIRST_COLUMN[event] + guard]
         if self.observed is not None:
@@ -58,7 +57,8 @@ cdef class Shortcut:
         Py_ssize_t limit
         int dialect
         bint learning, each, live
-        object owner, acc
+        object owner
+        Accumulator acc
         list out, blocks
         Route routes[MAX_ROUTES]
         int used
@@ -69,7 +69,7 @@ cdef class Shortcut:
         bint given              # the accumulator has a usage report to tell of
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, acc, list out,
+    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, Accumulator acc, list out,
                  Recent recent=None):
         self.dialect = dialect
         self.learning = learn
@@ -194,6 +194,7 @@ cdef class Shortcut:
     cdef bint turn_to(self, int event, long index) except -1:
         """Make the owner of (event, index) the last route; False if there is none."""
         cdef int i
+        cdef Block block
         for i in range(self.used):
             if self.routes[i].event == event and self.routes[i].index == index:
                 break

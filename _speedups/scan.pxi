@@ -14,7 +14,12 @@
 #   kind      a string that names the event; must be there       capture   the text of this event, or of the event that `kind` names
 #   index     the block's index                                  serial    the wire's own number of the event (fsm/recent.py)
 #   address   the item's index times this; must be there         part      added to it: [first, how many]
-# An object is followed, "[0]" is an array of one object.
+# An object is followed, "[0]" is an array of one object or none, "list" one that must be there.
+#
+# Whole events of other kinds are scanned the same way along their shapes (frames.pxi). There are no captures there; instead
+#   string    a string or null                                   number    a whole number; must be there
+#   object    an object that is not empty, or null
+# note where a value stands that the dialect is given.
 #
 # While scanning, every value that a template may let vary is noted as a hole (template.pxi).
 
@@ -41,6 +46,7 @@ cdef enum HoleKind:
 cdef enum:
     MAX_HOLES = 24
     MAX_DEPTH = 30
+    MAX_GIVEN = 16
     ANY_KIND = -2          # as the event of a captured string: what the KIND key demands (spec/emit.py)
 
 ctypedef struct Hole:
@@ -55,6 +61,13 @@ cdef enum:                 # where an event belongs, in the order of the roles
     PART                   # within the item
     PLACES
 
+ctypedef struct Given:     # a value that a shape gives
+    int role
+    int flags              # of a string, as in Scan
+    long number
+    const char* start      # of an object, or of what stands between a string's quotes; NULL where there is nothing
+    const char* end
+
 ctypedef struct Scan:
     const char* begin      # of the payload
     const char* end
@@ -68,6 +81,7 @@ ctypedef struct Scan:
     int flags              # FSM_ESCAPED, FSM_WIDE of the captured string
     const char* counts     # a usage report, NULL without one
     const char* counts_end
+    Given* given           # a slot for each value that the shape gives
     int holes_used
     Hole holes[MAX_HOLES]
 
@@ -91,6 +105,7 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     s.index = s.place[SERIAL] = s.place[ADDRESS] = s.place[PART] = -1
     s.flags = 0
     s.counts = s.counts_end = NULL
+    s.given = NULL
     s.holes_used = 0
     if root < 0:
         return False
@@ -104,6 +119,15 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     return fsm_space(p, end) == end
 
 
+cdef bint scan_frame(Scan* s, int root, const char* p, const char* end) noexcept nogil:
+    """Whether [p, end) has the shape that begins at the node `root`; then `s.given` has what it gives."""
+    s.end = end
+    s.event = -1
+    s.holes_used = 0
+    p = scan_object(s, root, p, 0)
+    return p is not NULL and fsm_space(p, end) == end
+
+
 cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexcept nogil:
     """Behind the object that begins at p, or NULL to give up."""
     cdef const char* end = s.end
@@ -115,6 +139,8 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
     if p >= end or p[0] != c'{' or depth > MAX_DEPTH:
         return NULL
     p = fsm_space(p + 1, end)
+    if p < end and p[0] == c'}':
+        return p + 1 if FSM_NODES[node].needed == 0 and s.given is not NULL else NULL  # an empty object is in no delta
     i = -1
     while True:
         if p >= end or p[0] != c'"':
@@ -157,11 +183,7 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
             break
         else:
             return NULL
-    for i in range(count):  # a discriminator that is missing may stand elsewhere (R-28)
-        if not seen >> i & 1 and (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND
-                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):
-            return NULL
-    return p + 1
+    return p + 1 if FSM_NODES[node].needed & ~seen == 0 else NULL
 
 
 cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int depth) noexcept nogil:
@@ -224,8 +246,10 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         return p + 4
     if role == FSM_ROLE_FALSE or role == FSM_ROLE_FLAG:
         return p + 5 if end - p >= 5 and memcmp(p, b"false", 5) == 0 else nothing(s, p)
-    if p[0] != c'[':  # FSM_ROLE_ONLY: an array of one object, or nothing
-        return nothing(s, p)
+    if role >= FSM_ROLE_GIVE_STRING:
+        return give(s, key, p, depth)
+    if p[0] != c'[':  # FSM_ROLE_ONLY, FSM_ROLE_LIST: an array of one object, or nothing
+        return nothing(s, p) if role == FSM_ROLE_ONLY else NULL
     q = fsm_space(p + 1, end)
     if q < end and q[0] == c']':
         return q + 1
@@ -234,6 +258,33 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         return NULL
     q = fsm_space(q, end)
     return q + 1 if q < end and q[0] == c']' else NULL
+
+
+cdef const char* give(Scan* s, const fsm_key* key, const char* p, int depth) noexcept nogil:
+    """Behind the value at p, noted as what the shape gives under this key."""
+    cdef const char* end = s.end
+    cdef Given* g = &s.given[key.arg]
+    g.role = key.role
+    if g.role == FSM_ROLE_GIVE_NUMBER:
+        g.start = p
+        return fsm_small(p, end, &g.number)
+    if end - p >= 4 and memcmp(p, b"null", 4) == 0:
+        return p + 4
+    if g.role == FSM_ROLE_GIVE_STRING:
+        if p[0] != c'"':
+            return NULL
+        g.flags = 0
+        g.start = p + 1
+        g.end = fsm_string(p + 1, end, &g.flags)
+        return g.end + 1 if g.end is not NULL else NULL
+    if p[0] != c'{':
+        return NULL
+    g.end = fsm_space(p + 1, end)
+    if g.end < end and g.end[0] == c'}':
+        return NULL  # what an empty one says is left to Python, also with spaces in it
+    g.start = p
+    g.end = skip_value(s, p, depth, False)
+    return g.end
 
 
 cdef const char* counts_at(Scan* s, const char* p, int depth) noexcept nogil:

@@ -21,33 +21,32 @@ from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from fsm import _events, _tables, buffer, machine, recent, sse
+from fsm import _tables
 from fsm.errors import UnknownEngineError
 
 
 class Engine(NamedTuple):
     """The twinned parts of one engine: framing, the table step, block buffers, the memory of numbered events.
 
-    `shortcut` makes what appends bare deltas without Python (compiled only); `learn` tells whether it uses templates.
+    Compiled only: `shortcut` makes what appends bare deltas without Python, `learn` tells whether it uses templates, `frames` makes what
+    takes whole events apart for the dialect.
     """
 
     name: str
     framing: Callable[..., Any]
     stepper: Callable[[Any], Any]
-    meter: Callable[[], Any]
     buffer: Callable[[Any], Any]
     recent: Callable[[], Any]
     shortcut: Callable[..., Any] | None = None
     learn: bool = False
+    frames: Callable[..., Any] | None = None
 
 
 #: the modules that are compiled from their Python sources: those with a `.pxd` beside them
-COLD = ("fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.cases", "fsm.dialects.anthropic", "fsm.dialects.base",
-        "fsm.dialects.openai_chat", "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.ledger", "fsm.reader",
-        "fsm.usage")
+COLD = ("fsm._events", "fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.cases", "fsm.dialects.anthropic", "fsm.dialects.base",
+        "fsm.dialects.openai_chat", "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.ledger", "fsm.message", "fsm.metrics",
+        "fsm.parts", "fsm.reader", "fsm.usage")
 _SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order
-
-PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Meter, buffer.Buffer, recent.Recent)
 
 
 def _flag(name: str) -> bool:
@@ -82,27 +81,29 @@ def _load() -> Any:
     """The extension module, or None. Raises ImportError if it is required and cannot be used."""
     loaded = None if _flag("FSM_PURE_PYTHON") else _extension()
     if loaded is None:
+        for name in COLD:  # an extension that was refused may have brought some of them
+            sys.modules.pop(name, None)
         sys.meta_path.insert(0, _Sources)
     return loaded
 
 
 def _extension() -> Any:
     required = _flag("FSM_REQUIRE_SPEEDUPS")
-    trouble = "it was not built (a C compiler was missing, or the build failed)"
-    try:
-        from fsm import _speedups
-    except ImportError as e:
-        if importlib.util.find_spec("fsm._speedups") is not None:
-            trouble = f"it does not load: {e}"
-        elif not required:
+    if importlib.util.find_spec("fsm._speedups") is None:
+        if not required:
             return None
+        trouble: str | None = "it was not built (a C compiler was missing, or the build failed)"
     else:
-        if _speedups.SPEC_DIGEST != _tables.SPEC_DIGEST:
-            trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
-        elif unusable := next(filter(None, map(_unusable, COLD)), None):
-            trouble = unusable
+        trouble = next(filter(None, map(_unusable, COLD)), None)
+    if trouble is None:
+        try:
+            from fsm import _speedups
+        except ImportError as e:
+            trouble = f"it does not load: {e}"
         else:
-            return _speedups
+            if _speedups.SPEC_DIGEST == _tables.SPEC_DIGEST:
+                return _speedups
+            trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
     message = f"fsm._speedups is not used: {trouble}. `pip install --force-reinstall --no-binary deltafsm deltafsm` builds it."
     if required:
         raise ImportError(message)
@@ -111,10 +112,12 @@ def _extension() -> Any:
 
 
 speedups = _load()
-_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Meter, speedups.Buffer, speedups.Recent)
-COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True)
-_EVENTS_OF: Any = _events if speedups is None else speedups
-EVENTS = (_EVENTS_OF.Event, _EVENTS_OF.TextDelta, _EVENTS_OF.ThinkingDelta, _EVENTS_OF.ToolInputDelta)
+
+from fsm import buffer, machine, recent, sse  # noqa: E402  # behind the choice, since some of what they import is compiled
+
+PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Buffer, recent.Recent)
+_SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Buffer, speedups.Recent)
+COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True, frames=speedups.Frames)
 #: the class that `Reconstructor` gets `feed` from
 Feeder: Any = sse.Feeder if speedups is None else speedups.Feeder
 BACKEND = "python" if COMPILED is None else "compiled"

@@ -1,4 +1,4 @@
-"""The events that are made per delta, the Python twin of `_speedups/events.pxi`, and the base of all events."""
+"""The base of all events, and those that are made per delta: by the compiled engine itself (`_speedups/events.pxi`), which so needs them apart."""
 
 from __future__ import annotations
 

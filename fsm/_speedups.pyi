@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fsm.accumulator import Accumulator
+from fsm.dialects.base import Dialect
+from fsm.parts import BaseStepper, Meter
 from fsm.sse import Frame
 
 SPEC_DIGEST: str
 OVERFLOW_DATA: bytes
-
-class Meter:
-    used: int
 
 class ObjectCursor:
     at: int
@@ -29,10 +29,8 @@ class Buffer:
     def unseen(self, final: bool = False) -> str: ...
     def take(self) -> str: ...
 
-class Stepper:
-    state: int
+class Stepper(BaseStepper):
     def __init__(self, observer: Any = None) -> None: ...
-    def fire(self, event: int, guard: int) -> None: ...
 
 class Recent:
     top: int
@@ -40,19 +38,12 @@ class Recent:
 
 class Shortcut:
     def __init__(self, dialect: int, learn: bool, deltas: str, stepper: Stepper, meter: Meter, limit: int, owner: Callable[[int, int | None], Any],
-                 touch: Callable[[Any], None], fields: Callable[[Any], None], out: list[Any], recent: Recent | None = None) -> None: ...
+                 acc: Accumulator, out: list[Any], recent: Recent | None = None) -> None: ...
     def forget(self) -> None: ...
 
-class Event: ...
-
-class DeltaEvent(Event):
-    index: int
-    text: str
-    def __init__(self, index: int, text: str) -> None: ...
-
-class TextDelta(DeltaEvent): ...
-class ThinkingDelta(DeltaEvent): ...
-class ToolInputDelta(DeltaEvent): ...
+class Frames:
+    def __init__(self, id: int, dialect: Dialect, methods: tuple[Callable[..., bool], ...]) -> None: ...
+    def read(self, data: bytes) -> bool | None: ...
 
 class Feeder:
     _chunks: int

@@ -17,3 +17,4 @@ cdef class Accumulator(Ledger):
     cpdef close(self, NormalizedEvent ev)
     cpdef set_usage(self, NormalizedEvent ev)
     cpdef set_reason(self, NormalizedEvent ev)
+    cpdef counted(self, data)

@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from fsm import _tables as T
+from fsm import ending
 from fsm import usage as usage_rules
 from fsm.arguments import cleaned, weight
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
 from fsm.buffer import mend
 from fsm.cases import CASES
-from fsm.ending import Ending
 from fsm.events import MessageFinished, NormalizedEvent, StreamFailed, ToolInvalid, UsageUpdated
 from fsm.ledger import Ledger
 from fsm.message import StreamState
@@ -170,7 +170,7 @@ class Accumulator(Ledger):
                 self.take_back(block)
             if block.index is not None and not placed:
                 self._take_slot(block, block.index)
-        elif ev.text and block.empty:
+        elif ev.text and block.is_empty():
             self.write(block, ev.text)
 
     def restate(self, ev: NormalizedEvent) -> None:
@@ -333,13 +333,13 @@ class Accumulator(Ledger):
 
     def complete(self, ev: NormalizedEvent) -> None:
         self.tell()
-        self.message = Ending(self).complete(at_eof=ev.type == T.EOF)
+        self.message = ending.Ending(self).complete(at_eof=ev.type == T.EOF)
         self._emit(MessageFinished(self.message))
         self._release()
 
     def fail(self, ev: NormalizedEvent) -> None:
         self.tell()
-        self.failure, self.partial = Ending(self).fail(ev)
+        self.failure, self.partial = ending.Ending(self).fail(ev)
         self._emit(StreamFailed(STATE_AFTER[ev.type], self.failure, self.partial))
         self._release()
 

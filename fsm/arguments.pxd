@@ -1,1 +1,4 @@
-# Compiled as it stands (see setup.py): nothing here needs a C type.
+cpdef bint _rounded(value)
+cpdef bint _deeper(value, limit)
+cpdef loads(text)
+cpdef parse(text, max_depth)

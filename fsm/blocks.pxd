@@ -4,6 +4,7 @@ cdef class Block:
     cdef public object kind, event, index, number, position, buffer, text, signature, signed, extra, vendor
     cdef public bint open, announced, left_out, signed_late
     cpdef canonical(self)
+    cpdef bint is_empty(self)
 
 cdef class Call(Block):
     cdef public object id, name, snapshot, late, twin_of, inputs, input, invalid, raw

@@ -51,8 +51,7 @@ class Block:
             block |= self.extra
         return block
 
-    @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         if len(self.buffer) or self.text or self.signature or self.kind == OPAQUE:
             return False
         return self.kind != THINKING or not self.extra  # encrypted reasoning has fields and no text
@@ -96,8 +95,7 @@ class Call(Block):
         """How an anomaly names the call; a random id would make two runs of one stream differ."""
         return f"call {self.number}" if self.made_up else f"call {self.id!r}"
 
-    @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return False  # a call without arguments is a call
 
     @property

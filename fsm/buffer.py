@@ -2,22 +2,13 @@
 
 A `Buffer` holds the UTF-8 bytes of one block while it is open. Halves of surrogate pairs, which JSON escapes can
 smuggle in, are kept as three bytes each, so that a pair whose halves come in two deltas is joined when the text is
-read; a half without a partner becomes U+FFFD. All buffers of a stream share one `Meter`: what they hold together
-is what `Limits.content_bytes` bounds.
+read; a half without a partner becomes U+FFFD. All buffers of a stream share one `Meter`.
 """
 
 from __future__ import annotations
 
 from fsm.partial import ObjectCursor
-
-
-class Meter:
-    """Counts the accumulated bytes of a stream."""
-
-    __slots__ = ("used",)
-
-    def __init__(self) -> None:
-        self.used = 0
+from fsm.parts import Meter
 
 
 def mend(text: str) -> str:

@@ -1,9 +1,11 @@
 from fsm cimport _tables as T
 from fsm.blocks cimport Call
 from fsm.events cimport NormalizedEvent
+from fsm.parts cimport Meter
 
 cdef class Calls:
-    cdef object _registry, _depth, _meter, _note
+    cdef object _registry, _depth, _note
+    cdef Meter _meter
     cdef dict _slots, _by_id
     cdef public list all
     cdef public Call current, found

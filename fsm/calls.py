@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from fsm import _tables as T
 from fsm import arguments
 from fsm.blocks import Call
+from fsm.parts import Meter
 from fsm.tools import ToolRegistry
 
 if TYPE_CHECKING:
-    from fsm.buffer import Meter
     from fsm.events import NormalizedEvent
 
 #: note(kind, detail) records an anomaly

@@ -2,10 +2,18 @@ from fsm cimport _tables as T
 from fsm.blocks cimport Block
 from fsm.calls cimport Calls
 from fsm.events cimport NormalizedEvent
+from fsm.message cimport Anomalies
+from fsm.parts cimport BaseStepper, Meter
+from fsm.usage cimport Usage
 
 cdef class Cases:
-    cdef public object stepper, meter, _new_buffer, limits, anomalies, note, id, model, usage, snapshot, failure, message, partial
-    cdef public object _most, _last_position, snapshot_size
+    cdef public Anomalies anomalies
+    cdef public Usage usage
+    cdef public BaseStepper stepper
+    cdef public Meter meter
+    cdef public object _new_buffer, limits, note, id, model, snapshot, failure, message, partial
+    cdef public Py_ssize_t _most, snapshot_size
+    cdef public object _last_position
     cdef public bint _silent, _each, _counted
     cdef public dict dialect, _closed, _slots, reasons
     cdef public list blocks, out
@@ -24,3 +32,6 @@ cdef class Cases:
     cpdef _lookup(self, index, kind)
     cpdef _at(self, index, kind)
     cpdef open_at(self, index)
+
+cpdef end_case(Cases acc, bint at_eof)
+cpdef stated_reason(Cases acc)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
-from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block
+from fsm import arguments
+from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.calls import Calls
-from fsm.ending import end_case
 from fsm.events import Event, NormalizedEvent
 from fsm.message import Anomalies
+from fsm.parts import BaseStepper, Meter
 from fsm.usage import Usage
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Cases:
                  "anomalies", "blocks", "calls", "dialect", "failure", "found", "id", "limits", "message", "meter", "model", "note", "out",
                  "partial", "pending", "reasons", "snapshot", "snapshot_size", "stepper", "usage")
 
-    def __init__(self, stepper: Any, meter: Any, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits, deltas: str) -> None:
+    def __init__(self, stepper: BaseStepper, meter: Meter, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits,
+                 deltas: str) -> None:
         self.stepper = stepper
         self.meter = meter
         self._new_buffer = new_buffer
@@ -196,6 +198,49 @@ class Cases:
 
     def _case_end(self, ev: NormalizedEvent) -> int:
         return end_case(self, at_eof=ev.type == T.EOF)
+
+
+def end_case(acc: Cases, at_eof: bool) -> int:
+    """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
+    reason, table = stated_reason(acc), acc.dialect
+    if reason in table["failed_call"] and not _has_call(acc):
+        return T.EOF_FAILED_CALL
+    if at_eof and (reason is None or (reason not in table["cut"] and _open_call(acc) is not None)):
+        return T.EOF_CUT
+    return T.EOF_WHOLE
+
+
+def _has_call(acc: Cases) -> bool:
+    return bool(acc.calls.kept()) or any(b.get("type") == TOOL for b in acc.snapshot or ())
+
+
+def stated_reason(acc: Cases) -> str | None:
+    """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
+    reasons = acc.reasons
+    if len(reasons) > 1:
+        for group in ("cut", "filtered", "failed_call"):
+            for reason in reasons:
+                if reason in acc.dialect[group]:
+                    return reason
+    last = None
+    for last in reasons:  # noqa: B007
+        pass
+    return last
+
+
+def _open_call(acc: Cases) -> Call | None:
+    """A call that the end of the connection would cut (fine print 11)."""
+    for call in acc.calls.kept():
+        if call.open and call.twin_of is None:
+            if acc.dialect["explicit_stops"]:
+                return call
+            if not call.complete and (not call.bare or acc.calls.wants_arguments(call)) and not _parses(call, acc.limits.depth):
+                return call
+    return None
+
+
+def _parses(call: Call, max_depth: int) -> bool:
+    return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), max_depth).value is not None
 
 
 _METHODS = {

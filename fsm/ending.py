@@ -1,7 +1,6 @@
 """What the message is once its stream is over: open blocks, restatements, twins, stop reason, order.
 
-`end_case` says which case of an end holds; `Ending`, a short-lived view on an accumulator, builds the message or the
-partial. Rules: DESIGN section 5 ("End") and fine print 1, 10, 11, 14, 15.
+`Ending`, a short-lived view on an accumulator, builds the message or the partial. Rules: DESIGN section 5 ("End") and fine print 1, 10, 11, 14, 15.
 """
 
 from __future__ import annotations
@@ -11,57 +10,18 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fsm import _tables as T
-from fsm import arguments
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.cases import end_case, stated_reason
 from fsm.errors import ErrorInfo, classify
 from fsm.events import NormalizedEvent
 from fsm.message import Message, Partial
 
 if TYPE_CHECKING:
     from fsm.accumulator import Accumulator
-    from fsm.cases import Cases
 
 #: what the calls of a failed stream are marked with, unless they have a reason of their own
 _STREAM_MARKS = {T.ERROR: "stream_error", T.MESSAGE_START: "stream_error", T.MESSAGE_STOP: "stream_error", T.EOF: "stream_incomplete",
                  T.CANCEL: "stream_cancelled", T.TIMEOUT: "stream_timed_out", T.OVERFLOW: "stream_overflow"}
-
-
-def end_case(acc: Cases, at_eof: bool) -> int:
-    """whole, cut or failed_call (the guards of MESSAGE_STOP and EOF)."""
-    reason, table = stated_reason(acc), acc.dialect
-    if reason in table["failed_call"]:
-        has_call = bool(acc.calls.kept()) or any(b.get("type") == TOOL for b in acc.snapshot or ())
-        if not has_call:
-            return T.EOF_FAILED_CALL
-    if at_eof and (reason is None or (reason not in table["cut"] and _open_call(acc) is not None)):
-        return T.EOF_CUT
-    return T.EOF_WHOLE
-
-
-def stated_reason(acc: Cases) -> str | None:
-    """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
-    reasons = acc.reasons
-    if len(reasons) > 1:
-        for group in ("cut", "filtered", "failed_call"):
-            for reason in reasons:
-                if reason in acc.dialect[group]:
-                    return reason
-    return next(reversed(reasons), None)
-
-
-def _open_call(acc: Cases) -> Call | None:
-    """A call that the end of the connection would cut (fine print 11)."""
-    for call in acc.calls.kept():
-        if call.open and call.twin_of is None:
-            if acc.dialect["explicit_stops"]:
-                return call
-            if not call.complete and (not call.bare or acc.calls.wants_arguments(call)) and not _parses(call, acc.limits.depth):
-                return call
-    return None
-
-
-def _parses(call: Call, max_depth: int) -> bool:
-    return len(call.buffer) > 0 and arguments.parse(call.buffer.text(), max_depth).value is not None
 
 
 def _written_as(value: Any, text: str) -> bool:
@@ -204,8 +164,13 @@ class Ending:
 
     def _ordered(self) -> list[Block]:
         """The blocks of the message in its order (fine print 1); no empty ones."""
-        blocks = [b for b in self._acc.blocks if not b.left_out and not b.empty]
-        return sorted(blocks, key=_place) if self._table["positional"] else blocks
+        blocks, last, sorted_ = [], -1, True
+        for block in self._acc.blocks:
+            if not block.left_out and not block.is_empty():
+                blocks.append(block)
+                sorted_ = sorted_ and block.position >= last
+                last = block.position
+        return blocks if sorted_ or not self._table["positional"] else sorted(blocks, key=_place)
 
     def _content(self) -> list[dict[str, Any]]:
         return [block.canonical() for block in self._ordered()]
@@ -239,7 +204,7 @@ class Ending:
         """
         found: dict[int, Block] = {}
         for kind in (TEXT, THINKING, REFUSAL):
-            have = [(b, b.text or b.buffer.text()) for b in self._acc.blocks if b.kind == kind and not b.empty]
+            have = [(b, b.text or b.buffer.text()) for b in self._acc.blocks if b.kind == kind and not b.is_empty()]
             want = [(i, str(r.get(kind) or "")) for i, r in enumerate(snapshot) if r.get("type") == kind]
             if not have or not want:
                 continue
@@ -291,17 +256,3 @@ class Ending:
             if call.sealed and was_valid and call.invalid:
                 acc.take_back(call)
         return call
-
-    # ------------------------------------------------------------ vendor blocks
-
-    @staticmethod
-    def fold_input(block: Block, max_depth: int) -> None:
-        """The input that a vendor block streamed becomes its `input`; cut, it is kept as text and never closed (R-70)."""
-        if len(block.buffer):
-            assert block.vendor is not None
-            text = block.buffer.take()
-            parsed = arguments.parse(text, max_depth)
-            if parsed.value is not None:
-                block.vendor["input"] = parsed.value
-            else:
-                block.vendor |= {"invalid": parsed.fault, "raw_input": text}

@@ -1,4 +1,29 @@
-# Fields of NormalizedEvent for the compiled build: see COLD in setup.py.
+from fsm._events cimport Event as Base
+
 cdef class NormalizedEvent:
     cdef public int type
     cdef public object index, text, id, name, fragment, signature, usage, reason, code, message, model, kind, block, input, extra, sibling, restated, content
+
+cdef class BlockStarted(Base):
+    cdef public object index, kind, id, name
+
+cdef class FieldReady(Base):
+    cdef public object index, name, value
+
+cdef class BlockFinished(Base):
+    cdef public object index, block
+
+cdef class ToolReady(Base):
+    cdef public object index, id, name, input
+
+cdef class ToolInvalid(Base):
+    cdef public object index, id, name, reason, raw_input
+
+cdef class UsageUpdated(Base):
+    cdef public object usage
+
+cdef class MessageFinished(Base):
+    cdef public object message
+
+cdef class StreamFailed(Base):
+    cdef public object state, error, partial

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fsm import _backend
 from fsm import _tables as T
+from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
+from fsm._events import Event as Base
 from fsm.buffer import mend
 from fsm.errors import UsageError
 
 if TYPE_CHECKING:
-    from fsm._events import Event as Event
-    from fsm._events import TextDelta as TextDelta
-    from fsm._events import ThinkingDelta as ThinkingDelta
-    from fsm._events import ToolInputDelta as ToolInputDelta
     from fsm.errors import ErrorInfo
     from fsm.message import Message, Partial
     from fsm.usage import Usage
-else:  # one set of classes for both engines: the compiled ones where they are
-    Event, TextDelta, ThinkingDelta, ToolInputDelta = _backend.EVENTS
+
+__all__ = ("BlockFinished", "BlockStarted", "Event", "FieldReady", "MessageFinished", "NormalizedEvent", "StreamFailed", "TextDelta", "ThinkingDelta",
+           "ToolInputDelta", "ToolInvalid", "ToolReady", "UsageUpdated")
 
 _IDS = {name.lower(): i for i, name in enumerate(T.EVENTS)}
 #: fields in which half a surrogate pair may wait for the other half
@@ -120,7 +118,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-class BlockStarted(Event):
+class BlockStarted(Base):
     """A block was opened: `kind` as in the message; `id` and `name` for calls, as far as known."""
 
     __slots__ = ("id", "index", "kind", "name")
@@ -133,7 +131,7 @@ class BlockStarted(Event):
         self.name = name
 
 
-class FieldReady(Event):
+class FieldReady(Base):
     """A top-level field of a call's arguments is complete (R-74): for display, the call itself still waits (R-76)."""
 
     __slots__ = ("index", "name", "value")
@@ -145,7 +143,7 @@ class FieldReady(Event):
         self.value = value
 
 
-class BlockFinished(Event):
+class BlockFinished(Base):
     """A block was archived; `block` is its canonical form (R-94: every block once, complete and in order)."""
 
     __slots__ = ("block", "index")
@@ -156,7 +154,7 @@ class BlockFinished(Event):
         self.block = block
 
 
-class ToolReady(Event):
+class ToolReady(Base):
     """A call is whole, valid, and ended by its own bounds (R-67): a read-only tool may start now (R-53, R-55)."""
 
     __slots__ = ("id", "index", "input", "name")
@@ -169,7 +167,7 @@ class ToolReady(Event):
         self.input = input
 
 
-class ToolInvalid(Event):
+class ToolInvalid(Base):
     """A call must not be executed; `reason` is its `invalid` mark (R-47, R-65)."""
 
     __slots__ = ("id", "index", "name", "raw_input", "reason")
@@ -183,7 +181,7 @@ class ToolInvalid(Event):
         self.raw_input = raw_input
 
 
-class UsageUpdated(Event):
+class UsageUpdated(Base):
     """The token counts of this message so far."""
 
     __slots__ = ("usage",)
@@ -193,7 +191,7 @@ class UsageUpdated(Event):
         self.usage = usage
 
 
-class MessageFinished(Event):
+class MessageFinished(Base):
     """The message is whole: side effects may be confirmed now (R-56)."""
 
     __slots__ = ("message",)
@@ -203,7 +201,7 @@ class MessageFinished(Event):
         self.message = message
 
 
-class StreamFailed(Event):
+class StreamFailed(Base):
     """The stream ended without a whole message; `partial` is invalid (R-85)."""
 
     __slots__ = ("error", "partial", "state")

@@ -15,3 +15,4 @@ cdef class Ledger(Cases):
     cpdef _emit(self, event)
     cpdef tell(self)
     cpdef _show(self, Block block, bint final=*)
+    cpdef fields(self, Block call)

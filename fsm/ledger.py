@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from fsm.arguments import loads
+from fsm.arguments import loads, parse
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import Cases
-from fsm.ending import Ending
 from fsm.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
@@ -111,12 +110,12 @@ class Ledger(Cases):
                 assert block.input is not None
                 self._emit(ToolReady(block.number, block.id, block.name, block.input))
         elif block.kind == OPAQUE:
-            Ending.fold_input(block, self.limits.depth)
+            _fold_input(block, self.limits.depth)
         else:
             if block.buffer.odd:
                 self.note_surrogates(block)
             block.text = block.buffer.take()
-            if not block.announced and not block.empty:
+            if not block.announced and not block.is_empty():
                 self._announce(block)  # a signature or encrypted reasoning alone
         if block.announced and not block.left_out:
             self._emit(BlockFinished(block.number, block.canonical()))
@@ -187,3 +186,15 @@ class Ledger(Cases):
         out = self.out[:]
         self.out.clear()  # the list itself is shared with the compiled engine
         return out
+
+
+def _fold_input(block: Block, max_depth: int) -> None:
+    """The input that a vendor block streamed becomes its `input`; cut, it is kept as text and never closed (R-70)."""
+    if len(block.buffer):
+        assert block.vendor is not None
+        text = block.buffer.take()
+        parsed = parse(text, max_depth)
+        if parsed.value is not None:
+            block.vendor["input"] = parsed.value
+        else:
+            block.vendor |= {"invalid": parsed.fault, "raw_input": text}

@@ -22,6 +22,7 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.nesting import NestedState
 
 from fsm import _tables as T
+from fsm.parts import BaseStepper
 
 STATE_ID = {name: i for i, name in enumerate(T.STATES)}
 TRIGGERS = tuple(name.lower() for name in T.EVENTS)
@@ -106,17 +107,16 @@ def observed(kind: type) -> StreamMachine:
     return machine
 
 
-class Stepper:
-    """The state of one stream, moved by the shared machine. `state` is an id of `fsm._tables`."""
+class Stepper(BaseStepper):
+    """The state of one stream, moved by the shared machine."""
 
-    __slots__ = ("_model", "state")
+    __slots__ = ("_model",)
 
     def __init__(self, observer: Any = None) -> None:
-        self.state: int = T.INITIALIZING
+        super().__init__()
         self._model = Model() if observer is None else Observed(observer)
 
     def fire(self, event: int, guard: int) -> None:
-        """Move along the transition of `event` in the case `guard`. Only called where the table names another state."""
         self.state = trigger(self._model, event, guard)
 
 

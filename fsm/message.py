@@ -25,7 +25,7 @@ class StreamState(StrEnum):
     TIMED_OUT = "TIMED_OUT"
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Message:
     """A whole assistant message (R-01).
 
@@ -50,6 +50,21 @@ class Message:
     role: str = "assistant"
     dialect: str | None = None
     arguments: dict[str, str] = field(default_factory=dict)
+
+    def __init__(self, content: list[dict[str, Any]] | None = None, id: str | None = None, model: str | None = None, stop_reason: str | None = None,
+                 raw_stop_reason: str | None = None, usage: Usage | None = None, dropped_calls: list[dict[str, Any]] | None = None,
+                 role: str = "assistant", dialect: str | None = None, arguments: dict[str, str] | None = None) -> None:
+        # by hand, since one is made per stream: what a dataclass generates takes ten times as long
+        self.content = [] if content is None else content
+        self.id = id
+        self.model = model
+        self.stop_reason = stop_reason
+        self.raw_stop_reason = raw_stop_reason
+        self.usage = Usage() if usage is None else usage
+        self.dropped_calls = [] if dropped_calls is None else dropped_calls
+        self.role = role
+        self.dialect = dialect
+        self.arguments = {} if arguments is None else arguments
 
     @property
     def text(self) -> str:
@@ -98,13 +113,12 @@ class Message:
                     arguments=data.get("arguments") or {})
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Partial(Message):
     """What came of a message that did not complete. Never to be taken for one (R-85): every call is `invalid`."""
 
     def to_dict(self) -> dict[str, Any]:
-        # not super(): slots=True makes a second class, which the zero-argument form does not find
-        return {**Message.to_dict(self), "valid": False}
+        return {**super().to_dict(), "valid": False}
 
     def to_request(self, dialect: str | None = None) -> History:
         """Raises UsageError: what did not complete is no history (R-85)."""
@@ -124,7 +138,7 @@ class Anomaly:
         return {"kind": self.kind, "offset": self.offset, "event": self.event, "detail": self.detail}
 
 
-class Anomalies(list[Anomaly]):
+class Anomalies(list):  # type: ignore[type-arg]  # of Anomaly; a compiled class has no parameters
     """The anomalies kept (the first `Limits.anomalies`); `counts` has all of them by kind, `total` their number.
 
     `offset` and `event` are those of the wire event in hand, which is where the next one will be noted.
@@ -133,7 +147,6 @@ class Anomalies(list[Anomaly]):
     __slots__ = ("_limit", "counts", "event", "offset")
 
     def __init__(self, limit: int) -> None:
-        super().__init__()
         self._limit = limit
         self.counts: dict[str, int] = {}
         self.offset = 0

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
-@dataclass(slots=True)
+@dataclass
 class Metrics:
     """Aggregates of one stream; never its content (R-103).
 

@@ -2,9 +2,11 @@ from fsm cimport _tables as T
 
 from fsm.accumulator cimport Accumulator
 from fsm.dialects.base cimport Dialect
+from fsm.message cimport Anomalies
 
 cdef class Reader:
-    cdef object _anomalies, _choice, _foreign, _head, _new_recent, _serial
+    cdef Anomalies _anomalies
+    cdef object _choice, _foreign, _head, _frames, _new_frames, _new_recent, _serial
     cdef Accumulator _acc
     cdef bint _refused, _skip_bad
     cdef public bint curious, sniffed

@@ -24,19 +24,24 @@ from fsm.sse import BOM, OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
 _loads = orjson.loads
+_DONE = b"[DONE]"
+_FIELDS = (b"event: ", b"data: ")
 HEAD = 200  # bytes of a body that is no event stream, shown in the error
 
 
 class Reader:
     """Decodes the wire events of one stream. `useful` counts those that said something."""
 
-    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_head", "_new_recent", "_refused", "_serial", "_skip_bad", "curious", "dialect",
-                 "keepalives", "name", "recent", "shape", "sniffed", "useful")
+    __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_frames", "_head", "_new_frames", "_new_recent", "_refused", "_serial", "_skip_bad",
+                 "curious", "dialect", "keepalives", "name", "recent", "shape", "sniffed", "useful")
 
-    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any]) -> None:
+    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any],
+                 new_frames: Callable[..., Any] | None) -> None:
         self._acc = acc
         self._anomalies = acc.anomalies
         self._new_recent = new_recent
+        self._new_frames = new_frames
+        self._frames: Any = None  # of the compiled engine: what takes whole events apart for the dialect (_speedups/frames.pxi)
         self._choice = choice
         self._skip_bad = skip_bad
         self._head = b""
@@ -55,13 +60,16 @@ class Reader:
             self._choose(self.name)
 
     def _choose(self, name: str) -> Dialect:
+        make, number, table, serial, frames = dialects.wire(name)
         self.name = name
-        self.dialect = dialects.make(name, self._acc, self._choice)
-        self._acc.dialect = T.DIALECTS[name]
-        if "serial" in T.DIALECTS[name]:
-            self._serial = T.DIALECTS[name]["serial"]
+        self.dialect = made = make(self._acc, self._choice)
+        self._acc.dialect = table
+        if serial:
+            self._serial = serial
             self.recent = self._new_recent()
-        return self.dialect
+        if frames and self._new_frames is not None and self._choice == 0:
+            self._frames = self._new_frames(number, made, frames)
+        return made
 
     # ------------------------------------------------------------ the first bytes
 
@@ -72,6 +80,10 @@ class Reader:
         in the message, once enough of it is there to show. The beginning is kept also of a body that gives no event.
         One that needs another framing than lines says so in `shape`, before any of it is given out.
         """
+        if not self._head and data.startswith(_FIELDS):  # as most bodies do
+            self._head = data[:HEAD]
+            self.sniffed = True
+            return data
         undecided = self._foreign is None and not self.sniffed
         held = self._head if undecided else b""
         self._head += data[: HEAD - len(self._head)]
@@ -139,6 +151,8 @@ class Reader:
             self._refuse_foreign()
             return
         self.flush()
+        if acc.stepper.state in T.FINAL:
+            return
         if acc.anomalies.event == 0 and not self.useful:
             kind = "not_event_stream" if self._head.strip() else "empty_body"
             message = f"no event in the body, which begins with {self._head!r}" if self._head.strip() else "the body is empty"
@@ -154,10 +168,19 @@ class Reader:
         anomalies = self._anomalies
         anomalies.offset = offset
         anomalies.event = number
-        try:
-            payload = _loads(data)
-        except ValueError:
+        if self._frames is not None and (said := self._frames.read(data)) is not None:
+            if said:
+                self.useful += 1
+            else:
+                self.keepalives += 1
+            return
+        if data == _DONE:  # what most streams end with need not be refused by the JSON parser first
             payload = self._odd(event, data, cut)
+        else:
+            try:
+                payload = _loads(data)
+            except ValueError:
+                payload = self._odd(event, data, cut)
         dialect = self.dialect
         if type(payload) is not dict:
             self._no_object(payload, event, data)
@@ -212,13 +235,13 @@ class Reader:
                                        message=f"one event is longer than Limits.event_bytes = {acc.limits.event_bytes}"))
             return None
         bare = data.strip()
-        if bare[:1] in (b"{", b"[") and bare != b"[DONE]":
+        if bare[:1] in (b"{", b"[") and bare != _DONE:
             try:
                 return self._mended(data)
             except (ValueError, RecursionError) as e:
                 self._bad(data, cut, str(e))
                 return None
-        if self.dialect is None and bare == b"[DONE]":
+        if self.dialect is None and bare == _DONE:
             self._choose("openai-chat")
         if self.dialect is not None and self.dialect.word(data):
             self.useful += 1

@@ -18,6 +18,7 @@ from fsm.events import Event, NormalizedEvent
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomalies, Outcome, Partial, StreamState
 from fsm.metrics import Metrics
+from fsm.parts import Meter
 from fsm.reader import Reader
 from fsm.snapshots import Pending
 from fsm.tools import ToolRegistry
@@ -83,8 +84,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         self._setup = None
         parts = self._parts
         self._metrics = Metrics()
-        self._acc = Accumulator(parts.stepper(observer), parts.meter(), parts.buffer, registry, limits, self._deltas)
-        self._reader = Reader(self._acc, dialect, choice, skip_bad, parts.recent)
+        self._acc = Accumulator(parts.stepper(observer), Meter(), parts.buffer, registry, limits, self._deltas)
+        self._reader = Reader(self._acc, dialect, choice, skip_bad, parts.recent, parts.frames)
         self._framing = parts.framing(limits.event_bytes)
 
     def _bind(self) -> None:
@@ -112,14 +113,19 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         if self._setup is not None:
             self._begin()
-        self._count(len(data))
         reader = self._reader
         if reader.curious:
+            size = len(data)
             data = reader.look(bytes(data))
             if reader.shape in framings.SHAPES:
                 self._reframe(framings.SHAPES[reader.shape])
-        if self._unbound:
-            self._bind()
+            if self._unbound:
+                self._bind()
+            if self._armable and not self._unbound and len(data) == size:
+                return self._first(data)
+            self._count(size)
+        else:
+            self._count(len(data))
         framing, take = self._framing, reader.take
         for frame in framing.receive(data):
             take(frame, framing.events)
@@ -130,6 +136,16 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         if self._armable and not self._unbound and not reader.curious:
             self._arm(self._framing, reader.take, self._acc.out)  # nothing unusual is to be expected any more
         return self._acc.flush() if self._clock is None else self._told()
+
+    def _first(self, data: bytes) -> list[Event]:
+        """Let the engine have bytes that may hold the first event: without one the next bytes are looked at, too."""
+        self._arm(self._framing, self._reader.take, self._acc.out)
+        told: list[Event] = self.feed(data)
+        if self._framing.events:
+            self._reader.known()
+        else:
+            self._arm(None, None, None)
+        return told
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
         """Take one normalized event from a wire layer of your own, as an object or in its canonical JSON form.

@@ -37,7 +37,7 @@ def snapshot(acc: Accumulator) -> dict[str, Any]:
     finished = acc.message or acc.partial
     if finished is not None:
         return finished.to_dict()
-    blocks = [b for b in acc.blocks if not b.left_out and not b.empty and not (isinstance(b, Call) and b.twin_of is not None)]
+    blocks = [b for b in acc.blocks if not b.left_out and not b.is_empty() and not (isinstance(b, Call) and b.twin_of is not None)]
     if acc.dialect["positional"]:
         blocks.sort(key=lambda b: (b.position, b.number))
     return {"role": "assistant", "id": acc.id, "model": acc.model, "content": [_view(b) for b in blocks], "stop_reason": None,

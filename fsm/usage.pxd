@@ -1,1 +1,5 @@
-# Compiled as it stands (see setup.py): nothing here needs a C type.
+cdef class Usage:
+    cdef public object input_tokens, output_tokens, cache_read_input_tokens, cache_creation_input_tokens, reasoning_tokens, basis, raw, _parts
+
+cpdef _at(dict data, tuple path)
+cpdef update(Usage usage, dict data, tuple table)

@@ -239,8 +239,14 @@ def _check_archived(spec: Spec) -> Iterator[str]:
 #   serial          the wire's own number of the event (`serial` of the dialect); a delta whose number is not new is left to Python
 #   counts          a usage report: the event says USAGE too, behind its text (_speedups/counts.pxi)
 #   capture: E      the string that is the delta's text; `kind` leaves the event to the discriminator
-#   {key: …}        an object; under the one key "[0]", an array with one object or nothing
+#   {key: …}        an object; under the one key "[0]", an array with one object or nothing; under "list" the same, and it must be there
 ROLES = ("literal", "index", "kind", "capture", "flag", "address", "part")
+# What a shape under `frames` may say as well: what the dialect's method of the shape's name is given, in the order of the shape, by these
+# names. So a shape says what the Python code reads in such an event, and every other key is one that it does not read.
+#   string: name    a string; None where it is null or missing
+#   number: name    a whole number; it must be there
+#   object: name    an object that is not empty; None where it is null or missing
+GIVEN = ("string", "number", "object")
 CANONICAL_REASONS = {"end_turn", "tool_use", "max_tokens", "stop_sequence", "refusal", "pause_turn", "content_filter"}
 USAGE_FIELDS = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens"]
 
@@ -259,6 +265,10 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
             yield f"dialect {name}: a request takes arguments as text or object, not {d.get('arguments')}"
         yield from (f"dialect {name}: unknown usage field {f}" for f in d["usage"] if f not in USAGE_FIELDS)
         yield from _check_hot(spec, name, d["hot"], "")
+        for shape, tree in d.get("frames", {}).items():
+            yield from _check_hot(spec, name, tree, shape, frame=True)
+        if "serial" in d and d.get("frames"):
+            yield f"dialect {name}: an event with a number of its own may be a repeat, so it goes through JSON: no frames"
         if "serial" in d and d["hot"] and d["hot"].get(d["serial"]) != "serial":
             yield f"dialect {name}: {d['serial']} numbers the events, so its role in the hot tree is serial"
     for code, cls in spec.errors["codes"].items():
@@ -266,15 +276,29 @@ def _check_dialects(spec: Spec) -> Iterator[str]:
             yield f"errors: code {code} has the unknown class {cls}"
 
 
-def _check_hot(spec: Spec, dialect: str, tree: Any, path: str) -> Iterator[str]:
+def given(tree: Any) -> list[str]:
+    """The names of what a shape under `frames` gives, in its order."""
     if isinstance(tree, str):
-        if tree not in ("skip", "empty", "zero", "false", "serial", "counts"):
+        return []
+    if len(tree) == 1 and next(iter(tree)) in GIVEN:
+        return list(tree.values())
+    return [name for value in tree.values() for name in given(value)]
+
+
+def _check_hot(spec: Spec, dialect: str, tree: Any, path: str, frame: bool = False) -> Iterator[str]:
+    """The roles of a tree; a shape of `frames` only has those that make no delta."""
+    if isinstance(tree, str):
+        if tree not in (("skip", "empty", "zero", "false") if frame else ("skip", "empty", "zero", "false", "serial", "counts")):
             yield f"dialect {dialect}: unknown role {tree} at {path}"
+    elif frame and len(tree) == 1 and next(iter(tree)) in (*GIVEN, "literal"):
+        pass
     elif len(tree) == 1 and next(iter(tree)) in ROLES:
+        if frame:
+            yield f"dialect {dialect}: the role {next(iter(tree))} at {path} is for deltas only"
         (role, value), = tree.items()
         hot = {e for e in spec.events if spec.events[e].get("hot")}
         named = {value} - {"kind"} if role in ("capture", "flag") else set(value.values()) if role == "kind" else set()
         yield from (f"dialect {dialect}: {event} at {path} is no hot event" for event in named - hot)
     else:
         for key, value in tree.items():
-            yield from _check_hot(spec, dialect, value, f"{path}.{key}" if path else key)
+            yield from _check_hot(spec, dialect, value, f"{path}.{key}" if path else key, frame)

@@ -10,7 +10,7 @@ import pytest
 
 import fsm
 from fsm import _tables as T
-from fsm.buffer import Meter
+from fsm.parts import Meter
 from fsm.calls import Calls
 from fsm.histories import WRITERS
 from fsm.histories.base import MADE_UP, NAMELESS

@@ -76,9 +76,11 @@ def test_a_missing_extension_fails_when_required():
 
 
 def test_a_stale_extension_is_refused_with_a_warning():
-    stale = "import sys, types; m = types.ModuleType('fsm._speedups'); m.SPEC_DIGEST = 'old'; sys.modules['fsm._speedups'] = m; "
+    stale = ("import sys, types, importlib.machinery; m = types.ModuleType('fsm._speedups'); m.SPEC_DIGEST = 'old'; sys.modules['fsm._speedups'] = m; "
+             "m.__spec__ = importlib.machinery.ModuleSpec('fsm._speedups', None); ")
     got = python(stale + "import warnings; warnings.simplefilter('always'); import fsm; print(fsm.BACKEND)")
-    assert (got.stdout.strip(), "built from another spec" in got.stderr) == ("python", True), got.stderr
+    trouble = "built from another spec" if _backend._unusable("fsm.calls") is None else "was not built"
+    assert (got.stdout.strip(), trouble in got.stderr) == ("python", True), got.stderr
     assert "ImportError" in python(stale + "import fsm", FSM_REQUIRE_SPEEDUPS="1").stderr
 
 

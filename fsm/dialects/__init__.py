@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 from fsm import _tables as T
 from fsm.dialects.anthropic import Anthropic
@@ -32,9 +34,21 @@ def check(name: str) -> str:
     return name
 
 
-def make(name: str, sink: Sink, choice: int) -> Dialect:
-    """A fresh dialect for one stream."""
-    return DIALECTS[name](sink, choice)
+class Wire(NamedTuple):
+    """What a stream needs of its dialect: the class, its number and table, the key that numbers events or "", the methods for `frames`."""
+
+    make: Callable[[Sink, int], Dialect]
+    id: int
+    table: dict[str, Any]
+    serial: str
+    frames: tuple[Callable[..., bool], ...]
+
+
+@cache
+def wire(name: str) -> Wire:
+    """The dialect of that name; see spec/dialects/*.yaml for what its table says."""
+    cls, table = DIALECTS[name], T.DIALECTS[name]
+    return Wire(cls, table["id"], table, table.get("serial", ""), tuple(getattr(cls, shape) for shape in table["frames"]))
 
 
 def detect(payload: dict[str, Any], event: str | None) -> str | None:

@@ -37,19 +37,64 @@ class Anthropic(Dialect):
             return self._whole(payload, raw)
         return None
 
-    def _stop(self, payload: dict[str, Any], raw: bytes) -> bool:
-        self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
+    # ------------------------------------------------------------ what an event says (`frames` in spec/dialects/anthropic.yaml)
+
+    def text_start(self, index: int | None, text: str | None, rest: dict[str, Any] | None = None, signature: str | None = None) -> bool:
+        self.sink.handle(NormalizedEvent(T.BLOCK_START, index, text or None, kind="text", signature=signature, block=rest))
         return True
 
-    def _message_stop(self, payload: dict[str, Any], raw: bytes) -> bool:
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+    def thinking_start(self, index: int | None, text: str | None, signature: str | None, rest: dict[str, Any] | None = None) -> bool:
+        self.sink.handle(NormalizedEvent(T.BLOCK_START, index, text or None, kind="thinking", signature=signature or None, block=rest))
         return True
 
-    def _ping(self, payload: dict[str, Any], raw: bytes) -> bool:
+    def call_start(self, index: int | None, id: str | None, name: str | None, caller: dict[str, Any] | None) -> bool:
+        self._call(index, id or None, name or None, None, {"caller": caller} if caller else None)
+        return True
+
+    def _call(self, index: int | None, id: str | None, name: str | None, given: str | None, extra: dict[str, Any] | None) -> None:
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=id, name=name, input=given, extra=extra))
+
+    def signature(self, index: int | None, signature: str | None) -> bool:
+        self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=signature or None))
+        return True
+
+    def stop(self, index: int | None) -> bool:
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP, index))
+        return True
+
+    def message_start(self, id: str | None, model: str | None, usage: dict[str, Any] | None) -> bool:
+        self.sink.handle(NormalizedEvent(T.MESSAGE_START, id=id or None, model=model or None))
+        if usage is not None:
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
+        return True
+
+    def message_delta(self, reason: str | None, usage: dict[str, Any] | None) -> bool:
+        if usage is not None:
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
+        if reason:
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
+        return True
+
+    def message_stop(self) -> bool:
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
+        return True
+
+    def ping(self) -> bool:
         return False
 
+    # ------------------------------------------------------------ payloads
+
+    def _stop(self, payload: dict[str, Any], raw: bytes) -> bool:
+        return self.stop(number(payload.get("index")))
+
+    def _message_stop(self, payload: dict[str, Any], raw: bytes) -> bool:
+        return self.message_stop()
+
+    def _ping(self, payload: dict[str, Any], raw: bytes) -> bool:
+        return self.ping()
+
     def _error(self, payload: dict[str, Any], raw: bytes) -> bool:
-        self.emit(error_event(payload.get("error") or payload, "error"))
+        self.sink.handle(error_event(payload.get("error") or payload, "error"))
         return True
 
     def _message_start(self, payload: dict[str, Any], raw: bytes) -> bool:
@@ -74,17 +119,17 @@ class Anthropic(Dialect):
         if hot is not None:
             text_ = delta.get(hot[1])
             if text_ and isinstance(text_, str):
-                self.delta(hot[0], index, text_)
+                self.sink.delta(hot[0], index, text_)
             return True
         if kind == "signature_delta":
-            event = NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(delta.get("signature")))
-        elif kind == "citations_delta" and "citation" in delta:
+            return self.signature(index, text(delta.get("signature")))
+        if kind == "citations_delta" and "citation" in delta:
             event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={"citations": [delta["citation"]]})
         elif kind == "compaction_delta":
             event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={k: v for k, v in delta.items() if k != "type"})
         else:
             event = NormalizedEvent(T.OPAQUE_BLOCK, index)  # a block that cannot be folded
-        self.emit(event)
+        self.sink.handle(event)
         return True
 
     def _start(self, payload: dict[str, Any], raw: bytes) -> bool:
@@ -99,23 +144,26 @@ class Anthropic(Dialect):
             given = block.get("input")
             given = compact(exactly(given, raw, *path, "input")) if isinstance(given, dict) and given else text(given)
             extra = {k: v for k, v in block.items() if k not in _TOOL_FIELDS and v is not None}
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), input=given, extra=extra or None))
+            self._call(index, text(block.get("id")), text(block.get("name")), given, extra or None)
         elif kind in ("text", "thinking"):
-            rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature") and v}
-            self.emit(NormalizedEvent(T.BLOCK_START, index, words(block.get(kind)), kind=kind, signature=text(block.get("signature")), block=rest or None))
+            rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature") and v} or None
+            if kind == "text":
+                self.text_start(index, words(block.get(kind)), rest, text(block.get("signature")))
+            else:
+                self.thinking_start(index, words(block.get(kind)), text(block.get("signature")), rest)
         elif isinstance(kind, str):
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
 
     def _message(self, message: dict[str, Any], raw: bytes, *path: str | int) -> None:
-        self.emit(NormalizedEvent(T.MESSAGE_START, id=text(message.get("id")), model=text(message.get("model"))))
-        if isinstance(message.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=message["usage"]))
+        usage = message.get("usage")
+        self.message_start(text(message.get("id")), text(message.get("model")), usage if isinstance(usage, dict) else None)
         content = message.get("content")
         if isinstance(content, list) and content:
-            self.emit(NormalizedEvent(T.SNAPSHOT, content=[self._restated(b, raw, *path, "content", i) for i, b in enumerate(content) if isinstance(b, dict)]))
+            blocks = [self._restated(b, raw, *path, "content", i) for i, b in enumerate(content) if isinstance(b, dict)]
+            self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks))
         reason = text(message.get("stop_reason"))
         if reason:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
 
     def _restated(self, block: dict[str, Any], raw: bytes, *path: str | int) -> dict[str, Any]:
         """A block of a whole message in the form that a SNAPSHOT has: a call's input as JSON text."""
@@ -127,13 +175,9 @@ class Anthropic(Dialect):
                 "arguments": compact(exactly(given, raw, *path, "input")) if isinstance(given, dict) else text(given)}
 
     def _message_delta(self, payload: dict[str, Any], raw: bytes) -> bool:
-        if isinstance(payload.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=payload["usage"]))
-        delta = payload.get("delta")
+        usage, delta = payload.get("usage"), payload.get("delta")
         reason = text(delta.get("stop_reason")) if isinstance(delta, dict) else None
-        if reason:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
-        return True
+        return self.message_delta(reason, usage if isinstance(usage, dict) else None)
 
 
 _READERS: dict[str, Callable[[Anthropic, dict[str, Any], bytes], bool | None]] = {

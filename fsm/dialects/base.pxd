@@ -1,7 +1,9 @@
 from fsm cimport _tables as T
+from fsm.accumulator cimport Accumulator
 
 cdef class Dialect:
-    cdef public object choice, delta, emit
+    cdef public Accumulator sink
+    cdef public object choice
     cpdef decode(self, payload, event, raw)
 
 cpdef words(value)

@@ -20,7 +20,7 @@ class Sink(Protocol):
 
 
 class Dialect:
-    """One vendor's wire. `emit` and `delta` take each normalized event at once; `choice` selects one of several answers.
+    """One vendor's wire. `sink` takes each normalized event at once; `choice` selects one of several answers.
 
     A dialect may remember what it needs to read the next event (that metadata is still missing, half a tag), never
     content.
@@ -28,11 +28,10 @@ class Dialect:
 
     name = ""
 
-    __slots__ = ("choice", "delta", "emit")
+    __slots__ = ("choice", "sink")
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
-        self.emit = sink.handle
-        self.delta = sink.delta
+        self.sink = sink
         self.choice = choice
 
     @property

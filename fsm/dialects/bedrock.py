@@ -56,7 +56,7 @@ class BedrockConverse(Dialect):
                 _READERS[key](self, {**inner, **beside} if beside else inner, raw, key)
         error = payload.get("error") or _exception(payload, event)
         if error:
-            self.emit(error_event(error, "error"))
+            self.sink.handle(error_event(error, "error"))
         if named or error:
             return True
         if event in self.TYPES:
@@ -71,24 +71,24 @@ class BedrockConverse(Dialect):
     # ------------------------------------------------------------ the message
 
     def _start_message(self, body: dict[str, Any], raw: bytes, *path: str | int) -> None:
-        self.emit(NormalizedEvent(T.MESSAGE_START))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_START))
 
     def _stop_message(self, body: dict[str, Any], raw: bytes, *path: str | int) -> None:
         self._leave_text()
         reason = text(body.get("stopReason"))
         if reason:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
         self._end("reason")
 
     def _metadata(self, body: dict[str, Any], raw: bytes, *path: str | int) -> None:
         if isinstance(body.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=body["usage"]))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=body["usage"]))
         self._end("metadata")
 
     def _end(self, half: str) -> None:
         self._ends.add(half)
         if len(self._ends) == 2:
-            self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
     # ------------------------------------------------------------ blocks
 
@@ -99,9 +99,9 @@ class BedrockConverse(Dialect):
             return
         self._leave_text()
         if kind == "toolUse" and given.get("type") in (None, "", "tool_use"):
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(given.get("toolUseId")), name=text(given.get("name"))))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=text(given.get("toolUseId")), name=text(given.get("name"))))
         else:
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block={"type": kind, **given}))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block={"type": kind, **given}))
 
     def _delta(self, body: dict[str, Any], raw: bytes, *path: str | int) -> None:
         index, delta = number(body.get("contentBlockIndex")), body.get("delta")
@@ -120,12 +120,12 @@ class BedrockConverse(Dialect):
                 fragment = words(given)
                 if fragment:
                     self._leave_text()
-                    self.delta(T.TOOL_INPUT_DELTA, index, fragment)
+                    self.sink.delta(T.TOOL_INPUT_DELTA, index, fragment)
             elif kind == "citation":
                 self._citation(index, value)
             elif value is not None:
                 self._leave_text()
-                self.emit(NormalizedEvent(T.OPAQUE_BLOCK, index, block={"content": value} if isinstance(value, list) else None))
+                self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, index, block={"content": value} if isinstance(value, list) else None))
 
     def _stop(self, body: dict[str, Any], raw: bytes, *path: str | int) -> None:
         index = number(body.get("contentBlockIndex"))
@@ -135,7 +135,7 @@ class BedrockConverse(Dialect):
         if index == self._redacted:
             self._redacted = None
         self._left.discard(-1 if index is None else index)
-        self.emit(NormalizedEvent(T.BLOCK_STOP, index))
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP, index))
 
     # ------------------------------------------------------------ text, and what belongs to it
 
@@ -147,7 +147,7 @@ class BedrockConverse(Dialect):
             self._text_at = self._last = index
         if said:
             self._said = self._said or index is not None
-            self.delta(T.TEXT_DELTA, None if index is None else self._text_at, said)
+            self.sink.delta(T.TEXT_DELTA, None if index is None else self._text_at, said)
 
     def _goes_on(self, index: int) -> bool:
         """Whether the text in hand goes on at `index`; then it is where it stands now."""
@@ -164,7 +164,7 @@ class BedrockConverse(Dialect):
         """Something else comes."""
         if self._text_at is not None and self._said:
             if self._stopped:
-                self.emit(NormalizedEvent(T.BLOCK_STOP, self._text_at))
+                self.sink.handle(NormalizedEvent(T.BLOCK_STOP, self._text_at))
             else:
                 self._left.add(self._text_at)
         self._text_at = self._last = None
@@ -172,31 +172,31 @@ class BedrockConverse(Dialect):
 
     def _citation(self, index: int | None, citation: Any) -> None:
         if (index is None or self._goes_on(index)) and self._said:
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, self._text_at, block={"citations": [citation]}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, self._text_at, block={"citations": [citation]}))
         else:
             self._leave_text()
             self._text_at = self._last = index
             self._said = index is not None
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind="text", block={"citations": [citation]}))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind="text", block={"citations": [citation]}))
 
     def _reasoning(self, index: int | None, value: dict[str, Any]) -> None:
         self._leave_text()
         if words(value.get("text")):
-            self.delta(T.THINKING_DELTA, index, value["text"])
+            self.sink.delta(T.THINKING_DELTA, index, value["text"])
         if text(value.get("signature")):
-            self.emit(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(value["signature"])))
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(value["signature"])))
         data = text(value.get("redactedContent"))
         if data:
             kind = {} if index is not None and index == self._redacted else {"type": "redacted_thinking"}
             self._redacted = index
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, index, block={**kind, "data": data}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, index, block={**kind, "data": data}))
 
     # ------------------------------------------------------------ an answer that was not streamed
 
     def _answer(self, payload: dict[str, Any], message: dict[str, Any], raw: bytes) -> None:
         given = message.get("content")
         blocks = [(i, b) for i, b in enumerate(given if isinstance(given, list) else ()) if isinstance(b, dict)]
-        self.emit(NormalizedEvent(T.SNAPSHOT, content=[_restated(b, raw, "output", "message", "content", i) for i, b in blocks]))
+        self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=[_restated(b, raw, "output", "message", "content", i) for i, b in blocks]))
         self._metadata(payload, raw)
         self._stop_message(payload, raw)
 

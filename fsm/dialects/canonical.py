@@ -27,5 +27,5 @@ class Canonical(Dialect):
         error = payload.get("error")
         if word == "error" and isinstance(error, dict):
             normalized = NormalizedEvent.from_dict({"kind": error.get("type"), **error, "type": word})
-        self.emit(normalized)
+        self.sink.handle(normalized)
         return word != "ping"

@@ -50,7 +50,7 @@ class Cohere(Dialect):
             self._whole(payload, message, raw)
             return True
         if payload.get("error") or word == "error" or isinstance(message, str):
-            self.emit(error_event(payload.get("error") or {k: v for k, v in payload.items() if k not in ("type", "id")}, "error"))
+            self.sink.handle(error_event(payload.get("error") or {k: v for k, v in payload.items() if k not in ("type", "id")}, "error"))
             return True
         return None
 
@@ -60,7 +60,7 @@ class Cohere(Dialect):
     # ------------------------------------------------------------ the message
 
     def _start(self, payload: dict[str, Any], raw: bytes) -> None:
-        self.emit(NormalizedEvent(T.MESSAGE_START, id=text(payload.get("id")), model=text(payload.get("model"))))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_START, id=text(payload.get("id")), model=text(payload.get("model"))))
 
     def _end(self, payload: dict[str, Any], raw: bytes) -> None:
         delta = payload.get("delta")
@@ -68,14 +68,14 @@ class Cohere(Dialect):
 
     def _finish(self, stated: dict[str, Any]) -> None:
         if isinstance(stated.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=stated["usage"]))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=stated["usage"]))
         reason, error = text(stated.get("finish_reason")), stated.get("error")
         if error or reason in _FAILED:
-            self.emit(error_event(error if isinstance(error, dict) else {"type": (reason or "error").lower(), "message": error}, "error"))
+            self.sink.handle(error_event(error if isinstance(error, dict) else {"type": (reason or "error").lower(), "message": error}, "error"))
             return
         if reason is not None:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
     def _whole(self, payload: dict[str, Any], message: dict[str, Any], raw: bytes) -> None:
         """An answer that was not streamed."""
@@ -95,7 +95,7 @@ class Cohere(Dialect):
             blocks.append({"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")),
                            "arguments": _arguments(function, raw, "message", "tool_calls", i, "function")})
         if blocks:
-            self.emit(NormalizedEvent(T.SNAPSHOT, content=blocks))
+            self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks))
         self._finish(payload)
 
     # ------------------------------------------------------------ content, plan and citations
@@ -109,12 +109,12 @@ class Cohere(Dialect):
         if kind in (TEXT, THINKING):
             if kind == TEXT and index is not None:
                 self._text = index
-            self.emit(NormalizedEvent(T.BLOCK_START, index, words(content.get(kind)), kind=kind))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, words(content.get(kind)), kind=kind))
         elif isinstance(kind, str):
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=content))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=content))
 
     def _content_end(self, payload: dict[str, Any], raw: bytes) -> None:
-        self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
 
     def _delta(self, payload: dict[str, Any], raw: bytes) -> None:
         """Any delta: what is in it counts, not what it calls itself."""
@@ -125,18 +125,18 @@ class Cohere(Dialect):
         if isinstance(content, dict):
             for event, key in ((T.THINKING_DELTA, THINKING), (T.TEXT_DELTA, TEXT)):
                 if words(content.get(key)):
-                    self.delta(event, index, content[key])
+                    self.sink.delta(event, index, content[key])
         if plan and self._planning:
-            self.delta(T.THINKING_DELTA, index, plan)
+            self.sink.delta(T.THINKING_DELTA, index, plan)
         elif plan:
             self._planning = True
-            self.emit(NormalizedEvent(T.BLOCK_START, index, plan, kind=THINKING, block=_PLAN))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, plan, kind=THINKING, block=_PLAN))
         self._calls(message, index, raw, False)
 
     def _citation(self, payload: dict[str, Any], raw: bytes) -> None:
         for cited in _listed(_message(payload).get("citations")):
             place = number(cited.get("content_index"))
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, self._text if place is None else place, block={"citations": [cited]}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, self._text if place is None else place, block={"citations": [cited]}))
 
     def _nothing(self, payload: dict[str, Any], raw: bytes) -> None:
         """The end of a citation, which came whole."""
@@ -148,7 +148,7 @@ class Cohere(Dialect):
         self._calls(_message(payload), number(payload.get("index")), raw, True)
 
     def _call_end(self, payload: dict[str, Any], raw: bytes) -> None:
-        self.emit(NormalizedEvent(T.TOOL_USE_STOP, self.address(T.TOOL_INPUT_DELTA, number(payload.get("index")))))
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, self.address(T.TOOL_INPUT_DELTA, number(payload.get("index")))))
 
     def _calls(self, message: dict[str, Any], index: int | None, raw: bytes, starts: bool) -> None:
         """`tool_calls`, which is one call, not a list."""
@@ -161,9 +161,9 @@ class Cohere(Dialect):
             id_, name = text(call.get("id")), text(function.get("name"))
             fragment = _arguments(function, raw, "delta", "message", *path, "function")
             if starts or id_ or name:
-                self.emit(NormalizedEvent(T.TOOL_USE_START, address, id=id_, name=name, fragment=fragment))
+                self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address, id=id_, name=name, fragment=fragment))
             elif fragment:
-                self.delta(T.TOOL_INPUT_DELTA, address, fragment)
+                self.sink.delta(T.TOOL_INPUT_DELTA, address, fragment)
 
 
 def _message(payload: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Dsh(Dialect):
             reader(self, chunk, raw, () if chunk is payload else ("chunk",))
             return True
         if chunk.get("error") or word == "error":
-            self.emit(error_event(chunk.get("error") or {k: v for k, v in chunk.items() if k != "type"}, "error"))
+            self.sink.handle(error_event(chunk.get("error") or {k: v for k, v in chunk.items() if k != "type"}, "error"))
             return True
         return False if word == "ping" else None
 
@@ -56,30 +56,30 @@ class Dsh(Dialect):
         """A call is opened by its first delta, which has its id."""
         index, kind = number(chunk.get("index")), _kind(chunk.get("blockType"))
         if kind in (TEXT, THINKING):
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind=kind))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=kind))
         elif kind == TOOL and (text(chunk.get("id")) or text(chunk.get("name"))):
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(chunk.get("id")), name=text(chunk.get("name"))))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=text(chunk.get("id")), name=text(chunk.get("name"))))
         elif kind not in (TOOL, None):
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block={"type": kind}))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block={"type": kind}))
 
     def _text(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         if words(chunk.get("text")):
-            self.delta(T.TEXT_DELTA, number(chunk.get("index")), chunk["text"])
+            self.sink.delta(T.TEXT_DELTA, number(chunk.get("index")), chunk["text"])
 
     def _reasoning(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         index = number(chunk.get("index"))
         if words(chunk.get("text")):
-            self.delta(T.THINKING_DELTA, index, chunk["text"])
+            self.sink.delta(T.THINKING_DELTA, index, chunk["text"])
         if text(chunk.get("signature")):
-            self.emit(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(chunk["signature"])))
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(chunk["signature"])))
 
     def _call(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         index, id_, name = number(chunk.get("index")), text(chunk.get("id")), text(chunk.get("name"))
         fragment = words(chunk.get("argumentsDelta"))
         if id_ or name:
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment))
         elif fragment:
-            self.delta(T.TOOL_INPUT_DELTA, index, fragment)
+            self.sink.delta(T.TOOL_INPUT_DELTA, index, fragment)
 
     def _end(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         """The end of a block fills in what was not streamed of it (fine print 15)."""
@@ -90,19 +90,19 @@ class Dsh(Dialect):
         elif kind == TOOL:
             given = block.get("arguments")
             given = compact(exactly(given, raw, *path, "block", "arguments")) if isinstance(given, dict) else text(given)
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), restated=True,
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), restated=True,
                                       input=given if given and given.strip(" \t\r\n{}") else None))
         elif kind in (TEXT, THINKING):
             rest = {k: v for k, v in block.items() if k not in ("type", "text", "thinking", "signature") and v is not None}
-            self.emit(NormalizedEvent(T.BLOCK_START, index, words(block.get("text")) or words(block.get("thinking")), kind=kind,
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, words(block.get("text")) or words(block.get("thinking")), kind=kind,
                                       signature=text(block.get("signature")), block=rest or None, restated=True))
         else:
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=block, restated=True))
-        self.emit(NormalizedEvent(T.BLOCK_STOP, index))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=block, restated=True))
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP, index))
 
     def _usage(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         if isinstance(chunk.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=chunk["usage"]))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=chunk["usage"]))
 
     def _finish(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         """The end (R-19). What is in `replayState` is its provider's affair and has no place in a message."""
@@ -110,11 +110,11 @@ class Dsh(Dialect):
         kind = text(reason.get("kind")) if isinstance(reason, dict) else text(reason)
         if kind in _FAILED:
             detail = reason if isinstance(reason, dict) else {}
-            self.emit(error_event(detail.get("error") or {"type": kind, "message": detail.get("message")}, "error"))
+            self.sink.handle(error_event(detail.get("error") or {"type": kind, "message": detail.get("message")}, "error"))
             return
         if kind is not None:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=kind))
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=kind))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
 
 def _unwrapped(payload: dict[str, Any]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class Gemini(Dialect):
         if isinstance(wrapped, dict) and not self.KEYS.isdisjoint(wrapped):  # Code Assist
             payload, path = wrapped, ("response",)
         if payload.get("error"):
-            self.emit(_error(payload["error"]))
+            self.sink.handle(_error(payload["error"]))
             return True
         if self.KEYS.isdisjoint(payload):
             return None
@@ -60,11 +60,11 @@ class Gemini(Dialect):
                 self._candidate(candidate, raw, *path, "candidates", at)
         usage = report(payload.get("usageMetadata"))
         if usage is not None:
-            self.emit(NormalizedEvent(T.USAGE, usage=usage))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
         feedback = payload.get("promptFeedback")
         if isinstance(feedback, dict) and text(feedback.get("blockReason")):
             word = text(feedback["blockReason"])
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=word if word in _FILTERED else "PROMPT_BLOCKED"))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=word if word in _FILTERED else "PROMPT_BLOCKED"))
         return True
 
     def _meta(self, payload: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Gemini(Dialect):
         if found:
             for key in found:
                 del self._unknown[key]
-            self.emit(NormalizedEvent(T.MESSAGE_START, **found))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_START, **found))
 
     def _candidate(self, candidate: dict[str, Any], raw: bytes, *path: str | int) -> None:
         content = candidate.get("content")
@@ -83,7 +83,7 @@ class Gemini(Dialect):
                 self._part(part, raw, *path, "content", "parts", at)
         reason = text(candidate.get("finishReason"))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
 
     # ------------------------------------------------------------ parts
 
@@ -100,30 +100,30 @@ class Gemini(Dialect):
             if isinstance(part[kind], dict):
                 self._call(part[kind], signature, raw, *path, kind)
         else:
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**part, "type": kind}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**part, "type": kind}))
             self._last = _OTHER
 
     def _text(self, said: str | None, thought: bool, signature: str | None) -> None:
         if said and thought:
-            self.delta(T.THINKING_DELTA, None, said)
+            self.sink.delta(T.THINKING_DELTA, None, said)
             self._last, self._unsigned = _THINKING, True
         elif said or (self._last == _TEXT and not thought):
             if signature:
-                self.emit(NormalizedEvent(T.TEXT_DELTA, None, said, signature=signature))
+                self.sink.handle(NormalizedEvent(T.TEXT_DELTA, None, said, signature=signature))
             elif said:
-                self.delta(T.TEXT_DELTA, None, said)
+                self.sink.delta(T.TEXT_DELTA, None, said)
             self._last = _TEXT
             return
         if not signature:
             return
         if self._unsigned and (thought or self._last == _THINKING):
-            self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
             self._unsigned = False
             if self._last != _THINKING:
                 return  # it was late
         else:
-            self.emit(NormalizedEvent(T.BLOCK_START, None, kind="thinking", signature=signature))
-        self.emit(NormalizedEvent(T.BLOCK_STOP))  # a signature is whole, so its block is
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, None, kind="thinking", signature=signature))
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP))  # a signature is whole, so its block is
         self._last = _OTHER
 
     def _call(self, call: dict[str, Any], signature: str | None, raw: bytes, *path: str | int) -> None:
@@ -140,18 +140,18 @@ class Gemini(Dialect):
             if not (name or id_ or given or pieces or signature):
                 return  # it closes a call that is closed
             self._last = _OTHER
-            self.emit(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=name, fragment=given, sibling=id_ is None, extra=extra))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=name, fragment=given, sibling=id_ is None, extra=extra))
             args = self._args = ArgumentText(id_, name)
         elif given or extra:
-            self.emit(NormalizedEvent(T.TOOL_USE_START, None, id=args.id, input=given, extra=extra))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=args.id, input=given, extra=extra))
         fragment = "".join(args.put(p, self._value(p, raw, *path, "partialArgs", i)) for i, p in enumerate(pieces) if isinstance(p, dict))
         if not goes_on:
             self._args = None
             fragment += args.close()
         if fragment:
-            self.delta(T.TOOL_INPUT_DELTA, None, fragment)
+            self.sink.delta(T.TOOL_INPUT_DELTA, None, fragment)
         if not goes_on:
-            self.emit(NormalizedEvent(T.TOOL_USE_STOP, None, id=args.id))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None, id=args.id))
 
     @staticmethod
     def _value(piece: dict[str, Any], raw: bytes, *path: str | int) -> Any:

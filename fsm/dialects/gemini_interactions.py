@@ -45,7 +45,7 @@ class GeminiInteractions(Dialect):
         if reader is not None:
             reader(self, payload, raw)
         elif payload.get("error") or word == "error":
-            self.emit(error_event(payload.get("error") or {k: v for k, v in payload.items() if k != "event_type"}, "error"))
+            self.sink.handle(error_event(payload.get("error") or {k: v for k, v in payload.items() if k != "event_type"}, "error"))
         elif payload.get("object") == "interaction":
             self._whole(payload, raw)
         else:
@@ -53,7 +53,7 @@ class GeminiInteractions(Dialect):
         metadata = payload.get("metadata")
         usage = report(metadata.get("usage")) if isinstance(metadata, dict) else None
         if usage is not None and word != "interaction.completed":
-            self.emit(NormalizedEvent(T.USAGE, usage=usage))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
         return True
 
     def word(self, data: bytes) -> bool:
@@ -73,18 +73,18 @@ class GeminiInteractions(Dialect):
         found: dict[str, Any] = {key: value for key in wanted if (value := text(interaction.get(key)))}
         self._unknown = self._unknown - found.keys()
         if found:
-            self.emit(NormalizedEvent(T.MESSAGE_START, **found))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_START, **found))
 
     def _end(self, interaction: dict[str, Any]) -> None:
         usage, status = report(interaction.get("usage")), text(interaction.get("status"))
         if usage is not None:
-            self.emit(NormalizedEvent(T.USAGE, usage=usage))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
         if status in _FAILED:
-            self.emit(error_event(interaction.get("error") or {"type": status, "message": f"the interaction was {status}"}, "error"))
+            self.sink.handle(error_event(interaction.get("error") or {"type": status, "message": f"the interaction was {status}"}, "error"))
             return
         if status:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=status))
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=status))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
     def _whole(self, interaction: dict[str, Any], raw: bytes) -> None:
         """An interaction that was not streamed."""
@@ -92,7 +92,7 @@ class GeminiInteractions(Dialect):
         steps = interaction.get("steps")
         for at, step in enumerate(steps if isinstance(steps, list) else ()):
             if isinstance(step, dict) and self._open(step, at, raw, "steps", at):
-                self.emit(NormalizedEvent(T.BLOCK_STOP, at))
+                self.sink.handle(NormalizedEvent(T.BLOCK_STOP, at))
         self._end(interaction)
 
     # ------------------------------------------------------------ steps
@@ -101,7 +101,7 @@ class GeminiInteractions(Dialect):
         self._open(_object(payload, "step"), number(payload.get("index")), raw, "step")
 
     def _stop(self, payload: dict[str, Any], raw: bytes) -> None:
-        self.emit(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
+        self.sink.handle(NormalizedEvent(T.BLOCK_STOP, number(payload.get("index"))))
 
     def _open(self, step: dict[str, Any], index: int | None, raw: bytes, *path: str | int) -> bool:
         """Open the block that a step is; False if it is none."""
@@ -113,20 +113,20 @@ class GeminiInteractions(Dialect):
             extra = {k: v for k, v in step.items() if k not in _CALL_FIELDS and v}
             given = step.get("arguments")
             given = compact(exactly(given, raw, *path, "arguments")) if isinstance(given, dict) and given else words(given)
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=text(step.get("id")) or text(step.get("call_id")), name=text(step.get("name")),
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=text(step.get("id")) or text(step.get("call_id")), name=text(step.get("name")),
                                       input=given, extra=extra or None))
         elif kind == "model_output":
             self._text("text", index, step.get("content"))
         elif kind == "thought":
             self._text("thinking", index, step.get("summary"), text(step.get("signature")))
         else:
-            self.emit(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=step))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=step))
         return True
 
     def _text(self, kind: str, index: int | None, parts: Any, signature: str | None = None) -> None:
         """A step of text, with what stands in it from the start."""
         said = "".join(words(p.get("text")) or "" for p in (parts if isinstance(parts, list) else ()) if isinstance(p, dict))
-        self.emit(NormalizedEvent(T.BLOCK_START, index, said or None, kind=kind, signature=signature))
+        self.sink.handle(NormalizedEvent(T.BLOCK_START, index, said or None, kind=kind, signature=signature))
 
     def _delta(self, payload: dict[str, Any], raw: bytes) -> None:
         index, delta = number(payload.get("index")), _object(payload, "delta")
@@ -143,19 +143,19 @@ class GeminiInteractions(Dialect):
             return
         if said:
             self._unknown = set()
-            self.delta(event, index, said)
+            self.sink.delta(event, index, said)
 
     def _other(self, kind: Any, index: int | None, delta: dict[str, Any]) -> None:
         """A signature, a text's annotations, or what belongs to a vendor's step."""
         if kind == "thought_signature":
             if text(delta.get("signature")):
-                self.emit(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(delta.get("signature"))))
+                self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(delta.get("signature"))))
         elif kind == "text_annotation_delta":
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, index, block={"annotations": delta.get("annotations") or []}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, index, block={"annotations": delta.get("annotations") or []}))
         elif kind in ("image", "audio", "video", "document"):  # whole, between the texts of a step
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block=delta))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block=delta))
         else:
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, index, block={k: v for k, v in delta.items() if k != "type"}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, index, block={k: v for k, v in delta.items() if k != "type"}))
 
 
 def _object(payload: dict[str, Any], key: str) -> dict[str, Any]:

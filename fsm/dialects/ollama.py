@@ -32,7 +32,7 @@ class Ollama(TaggedDialect):
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         if payload.get("error"):
             self.flush()
-            self.emit(error_event(payload["error"] if len(payload) == 1 else payload, "error"))
+            self.sink.handle(error_event(payload["error"] if len(payload) == 1 else payload, "error"))
             return True
         message = payload.get("message")
         whole = payload.get("done") is True
@@ -40,13 +40,13 @@ class Ollama(TaggedDialect):
             return None
         if not self._named and text(payload.get("model")):
             self._named = True
-            self.emit(NormalizedEvent(T.MESSAGE_START, model=text(payload["model"])))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_START, model=text(payload["model"])))
         message = message if isinstance(message, dict) else {}
         thought = words(message.get("thinking")) or words(payload.get("thinking"))
         if thought:
             self._named = True
             self.flush()
-            self.delta(T.THINKING_DELTA, None, thought)
+            self.sink.delta(T.THINKING_DELTA, None, thought)
         said = words(message.get("content")) or words(payload.get("response"))
         if said:
             self._named = True
@@ -62,7 +62,7 @@ class Ollama(TaggedDialect):
         if isinstance(images, list) and images:
             self._named = True
             self.flush()
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={"type": "images", "images": images}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block={"type": "images", "images": images}))
         calls = message.get("tool_calls")
         if isinstance(calls, list) and calls:
             self._named = True
@@ -75,15 +75,15 @@ class Ollama(TaggedDialect):
         id_, given = text(call.get("id")), call["function"].get("arguments")
         if isinstance(given, dict):
             given = compact(exactly(given, raw, *path))
-        self.emit(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=text(call["function"].get("name")), fragment=words(given), sibling=id_ is None))
-        self.emit(NormalizedEvent(T.TOOL_USE_STOP, None, id=id_))
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=text(call["function"].get("name")), fragment=words(given), sibling=id_ is None))
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None, id=id_))
 
     def _done(self, payload: dict[str, Any]) -> None:
         self.flush()
         counts = {key: value for key, value in payload.items() if key.endswith(_COUNTS)}
         if counts:
-            self.emit(NormalizedEvent(T.USAGE, usage=counts))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=counts))
         reason = text(payload.get("done_reason"))
         if reason:
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))

@@ -13,6 +13,7 @@ from fsm.events import NormalizedEvent
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "reasoning_signature"})
 _OTHERS = frozenset({"refusal", "tool_calls", "function_call"})
+_FINISHED_WITH_ERROR = {"type": "error", "message": "the upstream finished with an error"}
 
 
 class OpenAIChat(TaggedDialect):
@@ -35,12 +36,12 @@ class OpenAIChat(TaggedDialect):
                 return True
             return False if "choices" in payload or str(payload.get("object", "")).startswith("chat.completion") else None
         if self._unknown:
-            self._meta(payload)
+            self._meta(text(payload.get("id")), text(payload.get("model")))
         for at, choice in enumerate(choices if isinstance(choices, list) else ()):
             if isinstance(choice, dict) and (choice.get("index") == self.choice or (number(choice.get("index")) or 0) == self.choice):
                 reason = self._choice(choice, raw, at)
                 if reason == "error" and not error:
-                    error = choice.get("error") or {"type": "error", "message": "the upstream finished with an error"}
+                    error = choice.get("error") or _FINISHED_WITH_ERROR
         if payload.get("usage") or "x_groq" in payload:
             self._usage(payload)
         if error:
@@ -51,30 +52,59 @@ class OpenAIChat(TaggedDialect):
         if data.strip() != b"[DONE]":
             return False
         self.flush()
-        self.emit(NormalizedEvent(T.MESSAGE_STOP))
+        self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
         return True
 
     # ------------------------------------------------------------ one chunk
 
-    def _meta(self, payload: dict[str, Any]) -> None:
+    def chunk(self, id: str | None, model: str | None, content: str | None, reasoning_content: str | None, reasoning: str | None,
+              index: int | None, call: str | None, name: str | None, arguments: str | None, reason: str | None, usage: dict[str, Any] | None) -> bool:
+        """A chunk with one choice or none, whose fields all have their plain form (`frames` in spec/dialects/openai_chat.yaml).
+
+        An index is there if a call is.
+        """
+        thought = reasoning_content or reasoning
+        if self._unknown:
+            self._meta(id, model)
+            if content or thought or index is not None:
+                self._unknown = set()
+        self._think(thought, None)
+        if content:
+            self.content(content)
+        if index is not None:
+            self.flush()
+            self._called(index, call or None, name or None, arguments or None)
+        if reason:
+            self._finish(reason)
+        self._report(usage)
+        if reason == "error":
+            self._fail(_FINISHED_WITH_ERROR)
+        return True
+
+    def _meta(self, id: str | None, model: str | None) -> None:
         """Every chunk repeats id and model, some in the first chunks only as empty strings: take each once."""
-        found: dict[str, Any] = {key: value for key in self._unknown if (value := text(payload.get(key)))}
-        if found:
-            self._unknown -= found.keys()
-            self.emit(NormalizedEvent(T.MESSAGE_START, **found))
+        unknown = self._unknown
+        id = id if "id" in unknown else None
+        model = model if "model" in unknown else None
+        if id or model:
+            self._unknown = unknown - {"id" if id else "", "model" if model else ""}
+            self.sink.handle(NormalizedEvent(T.MESSAGE_START, id=id or None, model=model or None))
 
     def _usage(self, payload: dict[str, Any]) -> None:
         usage = payload.get("usage")
         if not isinstance(usage, dict):
             groq = payload.get("x_groq")
             usage = groq.get("usage") if isinstance(groq, dict) else None
+        self._report(usage)
+
+    def _report(self, usage: Any) -> None:
         usage = report(usage)
         if usage is not None:
-            self.emit(NormalizedEvent(T.USAGE, usage=usage))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
 
     def _fail(self, error: Any) -> None:
         self.flush()
-        self.emit(error_event(error, "error"))
+        self.sink.handle(error_event(error, "error"))
 
     def _choice(self, choice: dict[str, Any], raw: bytes, at: int) -> str | None:
         """One choice of a chunk; returns its finish_reason."""
@@ -91,10 +121,14 @@ class OpenAIChat(TaggedDialect):
         if reason is None:
             return None
         reason = text(reason)
-        if reason and reason != "error":
-            self.flush()
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason))
+        if reason:
+            self._finish(reason)
         return reason
+
+    def _finish(self, reason: str) -> None:
+        if reason != "error":
+            self.flush()
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
 
     def _delta(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
         if self._unknown and any(value for key, value in delta.items() if key != "role"):
@@ -114,17 +148,17 @@ class OpenAIChat(TaggedDialect):
         """Refusals and calls, behind the content."""
         if words(delta.get("refusal")):
             self.flush()
-            self.emit(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
+            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
         calls = delta.get("tool_calls")
         if isinstance(calls, dict):
-            calls = [calls]
+            calls = [calls] if calls else None
         if isinstance(calls, list) and calls:
             self.flush()
             entries = [c for c in calls if isinstance(c, dict)]
             for i, call in enumerate(entries):
                 self._call(call, len(entries) > 1, raw, *path, "tool_calls", i)
         legacy = delta.get("function_call")
-        if isinstance(legacy, dict):
+        if isinstance(legacy, dict) and legacy:
             self.flush()
             self._call({"function": legacy}, False, raw, *path)
 
@@ -142,7 +176,7 @@ class OpenAIChat(TaggedDialect):
                     for piece in pieces:
                         self._think(words(piece), text(part.get("signature")))
                 elif part.get("type") not in ("text", None):
-                    self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
+                    self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
         """Up to three copies of the same reasoning in one delta: one channel is taken; signatures from any."""
@@ -157,15 +191,15 @@ class OpenAIChat(TaggedDialect):
             self._think(thought, text(detail.get("signature")))
             if text(detail.get("data")):
                 self.flush()
-                self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**detail, "type": "redacted_thinking"}))
+                self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**detail, "type": "redacted_thinking"}))
         self._think(None, text(delta.get("reasoning_signature")))
 
     def _think(self, thought: str | None, signature: str | None) -> None:
         if thought:
             self.flush()
-            self.delta(T.THINKING_DELTA, None, thought)
+            self.sink.delta(T.THINKING_DELTA, None, thought)
         if signature:
-            self.emit(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, None, signature=signature))
 
     def _call(self, call: dict[str, Any], sibling: bool, raw: bytes, *path: str | int) -> None:
         function: dict[str, Any] = next((f for f in (call.get("function"), call.get("custom")) if isinstance(f, dict)), {})
@@ -175,11 +209,16 @@ class OpenAIChat(TaggedDialect):
             key = "arguments" if "arguments" in function else "input"
             given = compact(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
         fragment = words(given)
+        extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
+        self._called(index, id_, name, fragment, sibling, extra or None)
+
+    def _called(self, index: int | None, id_: str | None, name: str | None, fragment: str | None, sibling: bool = False,
+                extra: dict[str, Any] | None = None) -> None:
+        """A call's start, or a fragment of its arguments."""
         if id_ or name or (sibling and index is None):
-            extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
-            self.emit(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra or None))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra))
         elif fragment:
-            self.delta(T.TOOL_INPUT_DELTA, index, fragment)
+            self.sink.delta(T.TOOL_INPUT_DELTA, index, fragment)
 
     # ------------------------------------------------------------ whole messages
 
@@ -213,4 +252,4 @@ class OpenAIChat(TaggedDialect):
                     given = compact(exactly(given, raw, *path, "tool_calls", i, "function", "arguments"))
                 blocks.append({"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")), "arguments": text(given)})
         if blocks:
-            self.emit(NormalizedEvent(T.SNAPSHOT, content=blocks))
+            self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks))

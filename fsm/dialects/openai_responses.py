@@ -107,7 +107,7 @@ class OpenAIResponses(Dialect):
         found: dict[str, Any] = {key: value for key in self._unknown if (value := text(response.get(key)))}
         if found:
             self._unknown -= found.keys()
-            self.emit(NormalizedEvent(T.MESSAGE_START, **found))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_START, **found))
 
     def _completed(self, payload: dict[str, Any], raw: bytes) -> None:
         self._over(payload, raw, "completed")
@@ -133,24 +133,24 @@ class OpenAIResponses(Dialect):
         """What a response states when it is over; one that is still in progress is not over."""
         status, error, output = response.get("status"), response.get("error"), response.get("output")
         if isinstance(response.get("usage"), dict):
-            self.emit(NormalizedEvent(T.USAGE, usage=response["usage"]))
+            self.sink.handle(NormalizedEvent(T.USAGE, usage=response["usage"]))
         blocks = [block for i, item in enumerate(output if isinstance(output, list) else ()) if isinstance(item, dict)
                   for block in self._restated(item, raw, *path, "output", i)]
-        self.emit(NormalizedEvent(T.SNAPSHOT, content=blocks or None, id=text(response.get("id")), model=text(response.get("model"))))
+        self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks or None, id=text(response.get("id")), model=text(response.get("model"))))
         if error or status in ("failed", "cancelled"):
-            self.emit(error_event(error or {"code": status}, "failed"))
+            self.sink.handle(error_event(error or {"code": status}, "failed"))
         elif status not in ("queued", "in_progress"):
             details = response.get("incomplete_details")
             reason = text(details.get("reason")) if isinstance(details, dict) else None
             for index, item in self._items.items():
                 self._unquote(item, index * PER_ITEM)
-            self.emit(NormalizedEvent(T.STOP_REASON, reason=reason or ("incomplete" if status == "incomplete" else "completed")))
-            self.emit(NormalizedEvent(T.MESSAGE_STOP))
+            self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason or ("incomplete" if status == "incomplete" else "completed")))
+            self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
     def _error(self, payload: dict[str, Any], raw: bytes) -> None:
         """Nested or flat; in the flat form `type` is only the event's name."""
         error = payload.get("error") or {key: value for key, value in payload.items() if key != "type"}
-        self.emit(error_event(error, "error"))
+        self.sink.handle(error_event(error, "error"))
 
     # ------------------------------------------------------------ items
 
@@ -186,12 +186,12 @@ class OpenAIResponses(Dialect):
         if kind in CALLS:
             given = arguments_of(wire, raw, "item")
             whole = given is not None and (kind == CUSTOM or is_json(given))
-            self.emit(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(wire.get("call_id")) or id_, name=text(wire.get("name")),
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(wire.get("call_id")) or id_, name=text(wire.get("name")),
                                       input=given if whole else None, fragment=None if whole else given, extra=fields_of(wire) or None))
         elif kind == "message":
             self._parts(wire, index, False)
         elif kind not in ("reasoning", None) and index is not None:
-            self.emit(NormalizedEvent(T.BLOCK_START, address_of(index), kind=OPAQUE, block=wire))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, address_of(index), kind=OPAQUE, block=wire))
 
     def _done(self, payload: dict[str, Any], raw: bytes) -> None:
         """An item in full: fills in what was not streamed of it, and ends it."""
@@ -208,19 +208,19 @@ class OpenAIResponses(Dialect):
             if index is not None:
                 self._unquote(self._item(index), index * PER_ITEM)
             call_id = text(wire.get("call_id")) or id_
-            self.emit(NormalizedEvent(T.TOOL_USE_START, address, id=call_id, name=text(wire.get("name")), input=arguments_of(wire, raw, "item"),
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address, id=call_id, name=text(wire.get("name")), input=arguments_of(wire, raw, "item"),
                                       extra=fields_of(wire) or None, restated=True))
-            self.emit(NormalizedEvent(T.TOOL_USE_STOP, None if call_id else address, id=call_id))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None if call_id else address, id=call_id))
         elif kind in ("message", "reasoning"):
             self._parts(wire, index, True)
             if index is not None:
                 for at in dict.fromkeys(a for _kind, a in self._item(index).parts):
-                    self.emit(NormalizedEvent(T.BLOCK_STOP, at))
+                    self.sink.handle(NormalizedEvent(T.BLOCK_STOP, at))
         elif kind is not None and index is not None:
-            self.emit(NormalizedEvent(T.BLOCK_START, address, kind=OPAQUE, block=wire, restated=True))
-            self.emit(NormalizedEvent(T.BLOCK_STOP, address))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, address, kind=OPAQUE, block=wire, restated=True))
+            self.sink.handle(NormalizedEvent(T.BLOCK_STOP, address))
         elif kind is not None:
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, None, block=wire))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block=wire))
 
     def _parts(self, wire: dict[str, Any], index: int | None, restated: bool) -> None:
         """The parts that a message or reasoning item states."""
@@ -235,7 +235,7 @@ class OpenAIResponses(Dialect):
                 if said is None and kind == THINKING:  # it states no text, but some may have been streamed
                     address = next((a for k, a in item.parts if k == kind), address)
                 item.parts[kind, address] = None
-            self.emit(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block=extra if kind == OPAQUE else {**extra, **fields} or None,
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block=extra if kind == OPAQUE else {**extra, **fields} or None,
                                       restated=restated))
             fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}  # the rest stands on the first block only
 
@@ -283,11 +283,11 @@ class OpenAIResponses(Dialect):
     def _say(self, event: int, payload: dict[str, Any], kind: str, key: str) -> None:
         delta = payload.get("delta")
         if delta and isinstance(delta, str):
-            self.delta(event, self._part(payload, kind, key)[0], delta)
+            self.sink.delta(event, self._part(payload, kind, key)[0], delta)
 
     def _refusal(self, payload: dict[str, Any], raw: bytes) -> None:
         if words(payload.get("delta")):
-            self.emit(NormalizedEvent(T.TEXT_DELTA, self._part(payload, REFUSAL, "content_index")[0], payload["delta"], kind=REFUSAL))
+            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, self._part(payload, REFUSAL, "content_index")[0], payload["delta"], kind=REFUSAL))
 
     def _part_added(self, payload: dict[str, Any], raw: bytes) -> None:
         self._state(payload, payload.get("part"), False)
@@ -315,25 +315,25 @@ class OpenAIResponses(Dialect):
         kind, said, extra = read
         address, fields = self._part(payload, kind, "summary_index" if part.get("type") == "summary_text" else "content_index")
         if said or not restated:
-            self.emit(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block={**extra, **fields} or None, restated=restated))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block={**extra, **fields} or None, restated=restated))
 
     def _annotation(self, payload: dict[str, Any], raw: bytes) -> None:
         address = self._part(payload, TEXT, "content_index")[0]
         if address is not None and isinstance(payload.get("annotation"), dict):
-            self.emit(NormalizedEvent(T.OPAQUE_BLOCK, address, block={"annotations": [payload["annotation"]]}))
+            self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, address, block={"annotations": [payload["annotation"]]}))
 
     # ------------------------------------------------------------ calls
 
     def _arguments_delta(self, payload: dict[str, Any], raw: bytes) -> None:
         delta = payload.get("delta")
         if delta and isinstance(delta, str):
-            self.delta(T.TOOL_INPUT_DELTA, address_of(self._index(payload, text(payload.get("item_id")))), delta)
+            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(self._index(payload, text(payload.get("item_id")))), delta)
 
     def _arguments_done(self, payload: dict[str, Any], raw: bytes) -> None:
         index = self._index(payload, text(payload.get("item_id")))
         given = arguments_of(payload, raw)
         if given is not None:
-            self.emit(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), name=text(payload.get("name")),
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), name=text(payload.get("name")),
                                       input=given, restated=True))
 
     def _free_text(self, payload: dict[str, Any], raw: bytes) -> None:
@@ -345,20 +345,21 @@ class OpenAIResponses(Dialect):
             if index is not None and not (item := self._item(index)).quoted:
                 item.quoted = True
                 fragment = '{"input":"' + fragment
-            self.delta(T.TOOL_INPUT_DELTA, address_of(index), fragment)
+            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(index), fragment)
 
     def _free_text_done(self, payload: dict[str, Any], raw: bytes) -> None:
         index = self._index(payload, text(payload.get("item_id")))
         if index is not None:
             self._unquote(self._item(index), index * PER_ITEM)
         if isinstance(payload.get("input"), str):
-            self.emit(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), input=as_object(payload["input"]), restated=True))
+            given = as_object(payload["input"])
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), input=given, restated=True))
 
     def _unquote(self, item: _Item, address: int) -> None:
         """Close the object that a custom tool's text was put into."""
         if item.quoted:
             item.quoted = False
-            self.delta(T.TOOL_INPUT_DELTA, address, '"}')
+            self.sink.delta(T.TOOL_INPUT_DELTA, address, '"}')
 
 
 _READERS: dict[str, Callable[[OpenAIResponses, dict[str, Any], bytes], None]] = {

@@ -93,11 +93,13 @@ class TaggedDialect(Dialect):
     def content(self, content: str) -> None:
         """Take content, which is not empty."""
         if self._tags.off:
-            self.delta(T.TEXT_DELTA, None, content)
+            self.sink.delta(T.TEXT_DELTA, None, content)
             return
         for thinking, piece in self._tags.feed(content):
-            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
+            self.sink.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
 
     def flush(self) -> None:
+        if not self._tags.holds:
+            return
         for thinking, piece in self._tags.flush():
-            self.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
+            self.sink.delta(T.THINKING_DELTA if thinking else T.TEXT_DELTA, None, piece)
