@@ -34,7 +34,8 @@ NUMBERS = ["0", "1", "2", "7", "1.0", "01", "1e0", "-0", "-1", "0.5", "1E2", "18
            "true", "1.", "+1"]
 VALUES = ["null", '""', "[]", "{}", "0", "1", "true", "false", '"x"', "[1]", '{"a":1}', "[null]", "1.5e3", "nul", "tru"]
 EXTRA = ["error", "usage", "x", "id", "type", "index", "delta", "text", "obfuscation", "logprobs", "refusal", "finish_reason", "reasoning", "name", "citations",
-         "service_tier", "p", "message", "sequence_number", "output_index", "content_index", "summary_index", "delta"]
+         "service_tier", "p", "message", "sequence_number", "output_index", "content_index", "summary_index", "delta", "signature", "caller", "content",
+         "content_block", "stop_reason", "choices", "tool_calls"]
 
 Pairs = list[tuple[str, Any]]  # an object before it is written: keys may repeat; values are Pairs, lists or raw JSON text
 
@@ -119,23 +120,51 @@ def anthropic(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
             pairs.append((rng.choice(["text", "thinking", "partial_json"]), rng.choice(['""', w.string(piece), "null"])))
         say("content_block_delta", [("index", w.index(i)), ("delta", pairs)])
 
-    say("message_start", [("message", [("id", '"m"'), ("model", '"x"'), ("usage", [("input_tokens", "3")])])])
+    def counts(field: str) -> Pairs:
+        pairs: Pairs = [(field, rng.choice(NUMBERS) if w.hit(0.3) else str(rng.randrange(1, 30)))]
+        if rng.random() < 0.3:
+            pairs.append((rng.choice(["cache_read_input_tokens", "output_tokens", "service_tier"]), rng.choice(["1", "0", "null", '"standard"'])))
+        return pairs
+
+    def signed(i: int) -> None:
+        signature = w.string(rng.choice(["c2ln", "", *TEXTS]))
+        say("content_block_delta", [("index", w.index(i)), ("delta", [("type", '"signature_delta"'), ("signature", signature)])])
+
+    message: Pairs = [("id", '"m"'), ("model", '"x"'), ("usage", counts("input_tokens"))]
+    if rng.random() < 0.5:  # as the vendor says it
+        message[1:1] = [("type", '"message"'), ("role", '"assistant"')]
+        message[-1:-1] = [("content", "[]"), ("stop_reason", "null"), ("stop_sequence", "null")]
+    say("message_start", [("message", message)])
     open_: list[tuple[int, str]] = []
     for i in range(rng.randint(1, 4)):
         kind = rng.choice(["text", "text", "thinking", "tool_use"])
-        block: Pairs = [("type", f'"{kind}"'), *([("id", f'"t{i % 3}"'), ("name", '"Read"'), ("input", "{}")] if kind == "tool_use" else [(kind, '""')])]
+        block: Pairs = [("type", f'"{kind}"'), *([("id", f'"t{i % 3}"'), ("name", '"Read"'), ("input", "{}")] if kind == "tool_use" else
+                                                  [(kind, w.string(rng.choice(TEXTS)) if w.hit(0.5) else '""')])]
+        if kind == "thinking" and rng.random() < 0.5:
+            block.append(("signature", w.string(rng.choice(["", "", "c2ln"]))))
+        elif kind == "tool_use" and rng.random() < 0.3:
+            block.append(("caller", rng.choice(["null", [("type", '"direct"')], [("type", '"direct"'), ("at", rng.choice(NUMBERS) if w.hit() else "1")]])))
+        elif kind == "text" and rng.random() < 0.2:
+            block.append(("citations", "null"))
         say("content_block_start", [("index", w.index(i)), ("content_block", block)])
         open_.append((i, kind))
         for _ in range(rng.randint(0, 7)):
             delta(*(rng.choice(open_) if rng.random() < 0.3 else open_[-1]))
             if w.hit(0.2):
                 say("ping", [])
+        if kind == "thinking" and rng.random() < 0.6:
+            signed(i)
+        if w.hit(0.1):
+            signed(rng.randrange(i + 1))
         while open_ and rng.random() < 0.6:
             at = open_.pop(rng.randrange(len(open_)))
             say("content_block_stop", [("index", w.index(at[0]))])
             if w.hit(0.3):
                 delta(*at)
-    say("message_delta", [("delta", [("stop_reason", rng.choice(['"end_turn"', '"tool_use"', '"max_tokens"', "null"]))]), ("usage", [("output_tokens", "5")])])
+    delta_: Pairs = [("stop_reason", rng.choice(['"end_turn"', '"tool_use"', '"max_tokens"', "null"]))]
+    if rng.random() < 0.5:
+        delta_.append(("stop_sequence", rng.choice(["null", '"x"'])))
+    say("message_delta", [("delta", delta_), ("usage", counts("output_tokens"))])
     if w.hit(0.5):
         delta(0, "text")
     say("message_stop", [])
@@ -149,7 +178,7 @@ def chat(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
     noise = rng.random() < 0.5
     thought = rng.choice(["reasoning", "reasoning_content"])
 
-    def chunk(delta: Pairs, reason: str | None = blank, choices: bool = True, usage: str | None = blank) -> None:
+    def chunk(delta: Pairs, reason: str | None = blank, choices: bool = True, usage: str | Pairs | None = blank) -> None:
         choice: Pairs = [("index", w.index(0)), ("delta", delta or "{}"), *([] if reason is None else [("finish_reason", reason)])]
         if w.hit(0.1):
             choice[1] = ("text", w.string(rng.choice(TEXTS)))
@@ -161,7 +190,8 @@ def chat(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
         out.append(("error" if w.hit(0.05) else None, w.object(pairs)))
 
     if rng.random() < 0.6:
-        chunk([("role", '"assistant"'), ("content", rng.choice(['""', "null", '"hello there"']))])
+        role: Pairs = [("role", '"assistant"'), ("content", rng.choice(['""', "null", '"hello there"', '"<thi"']))]
+        chunk([*role, ("refusal", "null")] if rng.random() < 0.3 else role)
     calls = 0
     for _ in range(rng.randint(1, 6)):
         kind = rng.choice(["content", "content", thought, "call"])
@@ -181,12 +211,15 @@ def chat(rng: random.Random, w: Writer) -> list[tuple[str | None, str]]:
                 if w.hit(0.3):
                     call.append(("id", rng.choice(["null", '""', '"t1"'])))
                 pairs = [("tool_calls", [call])]
+            if w.hit(0.3):
+                pairs = [*pairs, ("role", '"assistant"')]
             chunk(pairs)
             if w.hit(0.15):
-                chunk(pairs, '"stop"')
-    chunk([], rng.choice(['"stop"', '"tool_calls"', '"length"', '"error"']))
+                chunk(pairs, rng.choice(['"stop"', '"error"']))
+    counts: Pairs = [("prompt_tokens", rng.choice(NUMBERS) if w.hit(0.3) else "1"), ("prompt_tokens_details", [("cached_tokens", "1")])]
+    chunk([], rng.choice(['"stop"', '"tool_calls"', '"length"', '"error"']), usage=counts if rng.random() < 0.2 else blank)
     if rng.random() < 0.5:
-        chunk([], choices=False, usage='{"prompt_tokens":1}')
+        chunk([], choices=False, usage=counts[:rng.choice([1, 2])])
     out.append((None, "[DONE]"))
     return out
 

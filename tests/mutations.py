@@ -20,7 +20,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("fsm", "_speedups", "spec", "tests", "benchmarks")
 FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
-TESTS = ("tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py")
+TESTS = ("tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py",
+         "tests/test_frames.py")
 
 
 class Mutation(NamedTuple):
@@ -99,18 +100,22 @@ MUTATIONS = (
     one("part-template", "5: a part hole gives the part", "template.pxi", "fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])", "fsm_number(p, end)"),
     one("part-two", "6: two parts", "scan.pxi", "        if s.place[i] >= 0:\n            return NULL\n", ""),
     one("address-missing", "6: an item's index that is missing", "scan.pxi",
-        "\n                                  or FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS):", "):"),
+        "    return p + 1 if FSM_NODES[node].needed & ~seen == 0 else NULL",
+        "    for i in range(count):\n        if FSM_KEYS[first + i].role == FSM_ROLE_ADDRESS:\n            seen |= 1ULL << i\n"
+        "    return p + 1 if FSM_NODES[node].needed & ~seen == 0 else NULL"),
     # 6: tier 2 gives up
     one("scan-duplicate", "6: duplicate keys", "scan.pxi", "if seen >> i & 1:", "if False:"),
     one("scan-two", "6: two captures", "scan.pxi", "if s.event != -1 or not note(s, HOLE_TEXT, p + 1, q):", "if not note(s, HOLE_TEXT, p + 1, q):"),
     one("scan-key", "6: undeclared keys", "scan.pxi",
         "if key.size == size and fsm_same(key.name, name, size):", "if key.size <= size and fsm_same(key.name, name, key.size):"),
-    one("scan-error", "6: an error key", "_tables.pxi", '{"citations", 9, FSM_ROLE_SKIP, 0, 0}', '{"error", 5, FSM_ROLE_SKIP, 0, 0}'),
+    one("scan-error", "6: an error key", "_tables.pxi",
+        *(f'{{"usage", 5, FSM_ROLE_COUNTS, 0, 0}},\n        {{"obfuscation", 11, FSM_ROLE_SKIP, 0, 0}},\n        {{"p", 1, FSM_ROLE_SKIP, 0, 0}},\n'
+          f'        {{{key}, FSM_ROLE_SKIP, 0, 0}}' for key in ('"citations", 9', '"error", 5'))),
     one("scan-enum", "6: unknown words", "scan.pxi",
         "FSM_WORDS[i].size == q - p - 1 and fsm_same(FSM_WORDS[i].text, p + 1, q - p - 1)", "FSM_WORDS[i].size == q - p - 1"),
     one("scan-demand", "6: the kind and the captured field agree", "scan.pxi", " or (s.demanded >= 0 and s.demanded != s.event)", ""),
     one("scan-missing", "6: a discriminator that is missing", "scan.pxi",
-        "if not seen >> i & 1 and (FSM_KEYS[first + i].role == FSM_ROLE_LITERAL or FSM_KEYS[first + i].role == FSM_ROLE_KIND\n", "if False and (True\n"),
+        "FSM_NODES[node].needed & ~seen == 0 else NULL", "FSM_NODES[node].needed & ~seen == 0 or s.given is NULL else NULL"),
     one("scan-rest", "6: something behind the object", "scan.pxi", "return fsm_space(p, end) == end", "return True"),
     one("scan-depth", "6: depth", "scan.pxi", "MAX_DEPTH = 30", "MAX_DEPTH = 100000"),
     one("scan-number", "6: unusual numbers", "lexer.h", "p - digits > 18 || (*digits == '0' && p - digits > 1)", "p - digits > 18"),
@@ -129,6 +134,26 @@ MUTATIONS = (
         "        self.give()\n        if end - p", "        if end - p"),
     one("counts-live", "live callers hear of each", "engine.pxi", "        if self.each:  # the caller hears of each\n            return False\n", ""),
     one("counts-literal", "a report is never literal", "template.pxi", " and s.holes[i].kind != HOLE_COUNTS", ""),
+    # whole events that are taken apart for the dialect
+    one("frames-needed", "a key of a shape that is missing", "scan.pxi",
+        "FSM_NODES[node].needed & ~seen == 0 else NULL", "FSM_NODES[node].needed & ~seen == 0 or s.given is not NULL else NULL"),
+    one("frames-bare", "an empty object without a key of the shape that has to be there", "scan.pxi",
+        "p + 1 if FSM_NODES[node].needed == 0 and s.given is not NULL else NULL", "p + 1 if s.given is not NULL else NULL"),
+    one("frames-empty", "an empty object is left to Python", "scan.pxi", "    if g.end < end and g.end[0] == c'}':\n", "    if False:\n"),
+    one("frames-null", "null is no empty string", "scan.pxi",
+        "        return p + 4\n    if g.role == FSM_ROLE_GIVE_STRING:",
+        "        if g.role == FSM_ROLE_GIVE_STRING:\n            g.start = g.end = p\n            g.flags = 0\n"
+        "        return p + 4\n    if g.role == FSM_ROLE_GIVE_STRING:"),
+    one("frames-number", "a number with a leading zero", "scan.pxi", "        return fsm_small(p, end, &g.number)",
+        "        if end - p > 1 and p[0] == c'0' and p[1] >= c'0' and p[1] <= c'9':\n            p += 1\n        return fsm_small(p, end, &g.number)"),
+    one("frames-rest", "something behind the event", "scan.pxi", "return p is not NULL and fsm_space(p, end) == end", "return p is not NULL"),
+    one("frames-slots", "nothing is left in a slot", "frames.pxi",
+        "            for slot in range(FSM_SHAPES[self.first + i].count):\n                given[slot].start = NULL\n", ""),
+    one("frames-escapes", "escapes of a string that is given", "frames.pxi", "    if flags & FSM_ESCAPED:\n", "    if False:\n"),
+    one("frames-wide", "characters beyond ASCII of a string that is given", "frames.pxi", "    if flags & FSM_WIDE:\n", "    if False:\n"),
+    one("frames-list", "an array that has to be there", "scan.pxi", "return nothing(s, p) if role == FSM_ROLE_ONLY else NULL", "return nothing(s, p)"),
+    one("frames-depth", "depth within what is given or skipped", "scan.pxi",
+        "    if p >= end or depth > MAX_DEPTH:\n        return NULL\n    if p[0] == c'\"':", "    if p >= end:\n        return NULL\n    if p[0] == c'\"':"),
 )
 
 

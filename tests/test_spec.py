@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
 import re
@@ -18,7 +19,7 @@ from fsm import machine
 from fsm.dialects.canonical import Canonical
 from fsm.errors import UsageError
 from fsm.events import NormalizedEvent
-from spec import generate, model
+from spec import emit, generate, model
 
 STREAM = yaml.safe_load((model.HERE / "stream.yaml").read_text("utf-8"))
 ERRORS = yaml.safe_load((model.HERE / "errors.yaml").read_text("utf-8"))
@@ -100,6 +101,14 @@ BROKEN: list[tuple[str, Callable[[Draft], Any]]] = [
     ("dialect anthropic: unknown usage field tokens", lambda d: d.dialects["anthropic"]["usage"].update(tokens=["x"])),
     ("dialect anthropic: unknown role ignore at index", lambda d: d.dialects["anthropic"]["hot"].update(index="ignore")),
     ("dialect anthropic: PING at delta.text is no hot event", lambda d: d.dialects["anthropic"]["hot"]["delta"].update(text={"capture": "PING"})),
+    ("dialect anthropic: unknown role ignore at stop.index", lambda d: d.dialects["anthropic"]["frames"]["stop"].update(index="ignore")),
+    ("dialect anthropic: unknown role counts at message_delta.usage", lambda d: d.dialects["anthropic"]["frames"]["message_delta"].update(usage="counts")),
+    ("dialect anthropic: the role capture at signature.delta.signature is for deltas only",
+     lambda d: d.dialects["anthropic"]["frames"]["signature"]["delta"].update(signature={"capture": "TEXT_DELTA"})),
+    ("dialect anthropic: the role kind at ping.type is for deltas only",
+     lambda d: d.dialects["anthropic"]["frames"]["ping"].update(type={"kind": {"ping": "TEXT_DELTA"}})),
+    ("dialect openai-responses: an event with a number of its own may be a repeat, so it goes through JSON: no frames",
+     lambda d: d.dialects["openai-responses"].update(frames={"ping": {"type": {"literal": "ping"}}})),
     ("errors: code overloaded has the unknown class asleep", lambda d: d.errors["codes"].update(overloaded="asleep")),
 ]
 
@@ -181,6 +190,35 @@ def test_the_vocabulary_is_closed():  # R-16 R-02
     assert {w.upper() for w in Canonical._SPOKEN} <= set(T.EVENTS)
     with pytest.raises(UsageError, match="no normalized event is called 'text'"):
         NormalizedEvent.from_dict({"type": "text"})
+
+
+# ---------------------------------------------------------------- shapes of whole events
+
+SHAPES = [(name, shape) for name, d in DIALECTS.items() for shape in d.get("frames", {})]
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES, ids=[f"{name}-{shape}" for name, shape in SHAPES])
+def test_the_method_of_a_shape_takes_what_the_shape_gives(name: str, shape: str):
+    """Read from the source: a compiled method does not tell its parameters."""
+    source = (generate.ROOT / "fsm" / "dialects" / f"{name.replace('-', '_')}.py").read_text("utf-8")
+    method, = (f for c in ast.parse(source).body if isinstance(c, ast.ClassDef) for f in c.body if isinstance(f, ast.FunctionDef) and f.name == shape)
+    names = [a.arg for a in method.args.args][1:]
+    gives = model.given(DIALECTS[name]["frames"][shape])
+    assert names[:len(gives)] == gives
+    assert len(names) - len(gives) <= len(method.args.defaults), "what the shape does not give has a default"
+    assert T.DIALECTS[name]["frames"][shape] == gives
+
+
+def test_a_shape_needs_the_object_in_which_a_key_has_to_be_there():
+    """Else an event without that object would have the shape, and mean what no key of it says."""
+    draft = Draft()
+    draft.dialects["anthropic"]["frames"] = {
+        "stop": {"a": {"b": {"c": {"literal": "x"}}, "d": "skip"}, "e": {"f": "skip"}, "g": {"[0]": {"h": {"number": "n"}}}}}
+    tree = emit.HotTree(draft.build())
+    root = tree._shapes[0][0]
+    first, count, needed = tree._nodes[root]
+    assert [k.split('"')[1] for k in tree._keys[first:first + count]] == ["a", "e", "g"]
+    assert needed == 0b001, "an array with one object or nothing may be missing"
 
 
 # ---------------------------------------------------------------- the transitions machine
