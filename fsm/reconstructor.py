@@ -140,7 +140,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     def _first(self, data: bytes) -> list[Event]:
         """Let the engine have bytes that may hold the first event: without one the next bytes are looked at, too."""
         self._arm(self._framing, self._reader.take, self._acc.out)
-        told: list[Event] = self.feed(data)
+        told: list[Event] = super().feed(data)  # not through a subclass, which has seen it
         if self._framing.events:
             self._reader.known()
         else:

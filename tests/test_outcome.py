@@ -333,3 +333,19 @@ def test_a_message_sums_itself_up(engine: str):
 def test_tools_reach_the_wire_too(engine: str):  # R-46
     body = chat(tool(0, "t", None, '{"command":"ls"}'), finish="tool_calls")
     assert fsm.reconstruct(body, tools=TOOLS, engine=engine).message.tool_calls[0]["name"] == "Bash"
+
+
+def test_a_subclass_that_overrides_feed_sees_each_chunk_once(engine: str):
+    """`feed` is the caller's: the library does not go through it a second time."""
+    seen: list[bytes] = []
+
+    class Tapped(fsm.Reconstructor):
+        def feed(self, data):  # type: ignore[no-untyped-def]
+            seen.append(data)
+            return super().feed(data)
+
+    chunks = [b'data: {"choices": [{"index": 0, "delta": {"content": "a"}}]}\n\n', b"data: [DONE]\n\n"]
+    r = Tapped("openai-chat", engine=engine)
+    for chunk in chunks:
+        r.feed(chunk)
+    assert (seen, r.end().message.text) == (chunks, "a")
