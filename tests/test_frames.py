@@ -22,6 +22,7 @@ from fsm import _backend, dialects
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
 from fsm.dialects.base import Dialect
+from fsm.parts import Meter
 from helpers import cut_at
 from tiers import disagreement
 
@@ -84,7 +85,7 @@ class Recorder(Accumulator):
 
     def __init__(self) -> None:
         parts = _backend.engine("compiled")
-        super().__init__(parts.stepper(lambda *_a: None), parts.meter(), parts.buffer, None, fsm.Limits(), "none")
+        super().__init__(parts.stepper(lambda *_a: None), Meter(), parts.buffer, None, fsm.Limits(), "none")
         self.told: list[str] = []
 
     def handle(self, ev: Any) -> None:
