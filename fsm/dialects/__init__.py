@@ -1,4 +1,4 @@
-"""The dialects: one class each, one vendor's wire JSON each. `make` gives a fresh one per stream, `detect` finds out."""
+"""The dialects: one class each, one vendor's wire JSON each. `wire` says what a stream needs of its own, `detect` finds out which."""
 
 from __future__ import annotations
 
