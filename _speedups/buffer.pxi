@@ -71,6 +71,13 @@ cdef class Buffer:
         self.meter.used += n
         return 0
 
+    cdef inline void keep(self, Py_ssize_t n, int flags) noexcept:
+        """Take the n bytes that were written behind the last one (text.h)."""
+        if flags & FSM_WIDE:
+            self.wide = True
+        self.size += n
+        self.meter.used += n
+
     def append(self, str text not None):
         """Add `text`, which may hold surrogate halves."""
         cdef Py_ssize_t n

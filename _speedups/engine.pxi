@@ -91,38 +91,43 @@ cdef class Shortcut:
 
     # ------------------------------------------------------------ bytes to block
 
-    cdef const char* match_at(self, const char* p, const char* end) except? NULL:
-        """Tier 1: behind the event at p if the template matches and its text was appended, else NULL."""
-        cdef Match m
-        cdef const char* behind
-        if self.template is NULL or not self.template.ready:
-            return NULL
-        if self.template.more:
-            return self.match_more(p, end)
-        behind = match(self.template, p, end, &m)
-        if behind is NULL or not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
-            return NULL
-        return behind
+    cdef const char* run(self, const char* p, const char* end, Py_ssize_t most, Py_ssize_t* taken) except NULL:
+        """Tier 1: behind those of the events at p that match the template and were appended; `taken` grows by their number.
 
-    cdef const char* match_more(self, const char* p, const char* end) except? NULL:
-        """`match_at` for events that carry numbers of their own or a usage report."""
+        An event of more than `most` bytes, without its blank line, is left.
+        """
+        cdef Template* t = self.template
+        cdef Route* route
         cdef Match m
         cdef const char* behind
-        if self.template.counting:
-            m.known = self.counts.known
-            m.known_end = m.known + self.counts.size
-        behind = match(self.template, p, end, &m)
-        if behind is NULL:
-            return NULL
-        if self.template.placing:
-            if not self.append_placed(self.template.place, self.template.event, m.text, m.text_end, m.flags,
-                                      p + self.template.head, behind - self.template.tail):
-                return NULL
-        elif not self.append(self.template.event, m.index, m.text, m.text_end, m.flags):
-            return NULL
-        if self.template.counting:
-            self.counts.take(m.counts, m.counts_end)
-        return behind
+        if t is NULL or not t.ready:
+            return p
+        most += 1 if t.bytes[0] == c'{' else 2  # bare data ends with its line
+        while True:
+            route = self.route
+            m.out, m.room = NULL, NULL
+            if route is not NULL:  # most likely the text goes where the last one went
+                m.out = (<Buffer>route.buffer).data + (<Buffer>route.buffer).size
+                m.room = (<Buffer>route.buffer).data + (<Buffer>route.buffer).room
+            if t.counting:
+                m.known = self.counts.known
+                m.known_end = m.known + self.counts.size
+            behind = match(t, p, p + most if end - p > most else end, &m)
+            if behind is NULL:
+                return p
+            if m.copied and not t.more and route.index == m.index and route.event == t.event and self.may(route, m.text_end - m.text):
+                (<Buffer>route.buffer).keep(m.text_end - m.text, m.flags)
+                if self.each:
+                    self.tell()
+            elif t.placing:
+                if not self.append_placed(t.place, t.event, m.text, m.text_end, m.flags, m.copied, p + t.head, behind - t.tail):
+                    return p
+            elif not self.append(t.event, m.index, m.text, m.text_end, m.flags, m.copied):
+                return p
+            if t.counting:
+                self.counts.take(m.counts, m.counts_end)
+            p = behind
+            taken[0] += 1
 
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
         """Tier 2: whether the payload [p, end) of the event [event, event + whole) was understood and appended.
@@ -134,8 +139,8 @@ cdef class Shortcut:
             return False
         if s.counts is not NULL and not self.counts_up(s.counts, s.counts_end):
             return False
-        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, p, end) if s.index < 0
-                else self.append(s.event, s.index, s.text, s.text_end, s.flags)):
+        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, False, p, end) if s.index < 0
+                else self.append(s.event, s.index, s.text, s.text_end, s.flags, False)):
             if s.counts is not NULL:
                 self.counts.pass_on(s.counts, s.counts_end)
             return False
@@ -161,7 +166,7 @@ cdef class Shortcut:
         counts.pass_on(p, end)
         return False
 
-    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags,
+    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags, bint copied,
                             const char* payload, const char* payload_end) except -1:
         """`append`, where the wire numbers its events, or addresses items and their parts.
 
@@ -169,24 +174,33 @@ cdef class Shortcut:
         """
         cdef long index = place[ADDRESS] if place[PART] < 0 else place[ADDRESS] + place[PART]
         if place[SERIAL] < 0:
-            return self.append(event, index, text, end, flags)
-        if self.recent is None or place[SERIAL] <= self.recent.top or not self.append(event, index, text, end, flags):
+            return self.append(event, index, text, end, flags, copied)
+        if self.recent is None or place[SERIAL] <= self.recent.top or not self.append(event, index, text, end, flags, copied):
             return False
         self.recent.push(place[SERIAL], payload, payload_end)
         return True
 
-    cdef bint append(self, int event, long index, const char* text, const char* end, int flags) except -1:
-        """Add the text to the block that owns it; False where that takes a decision."""
+    cdef inline bint may(self, Route* route, Py_ssize_t n) noexcept:
+        """Whether n bytes may be appended where the last ones were."""
+        return self.stepper.state == route.state and self.meter.used + n <= self.limit
+
+    cdef bint append(self, int event, long index, const char* text, const char* end, int flags, bint copied) except -1:
+        """Add the text to the block that owns it; False where that takes a decision.
+
+        `copied` tells that the text stands behind what the last route's buffer holds already (text.h).
+        """
         cdef Route* route = self.route
-        if self.meter.used + (end - text) > self.limit:
-            return False
         if route is NULL or route.index != index or route.event != event:
-            if self.stepper.state != FSM_HOT[event] or not self.turn_to(event, index):
+            if self.meter.used + (end - text) > self.limit or self.stepper.state != FSM_HOT[event] or not self.turn_to(event, index):
                 return False
             route = self.route
-        elif self.stepper.state != route.state:
+            copied = False  # to another block
+        elif not self.may(route, end - text):
             return False
-        (<Buffer>route.buffer).put(text, end, flags)
+        if copied:
+            (<Buffer>route.buffer).keep(end - text, flags)
+        else:
+            (<Buffer>route.buffer).put(text, end, flags)
         if self.each:
             self.tell()
         return True

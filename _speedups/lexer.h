@@ -26,6 +26,17 @@
 #define FSM_ESCAPED 1  /* the string holds escapes */
 #define FSM_WIDE 2     /* the string holds characters beyond ASCII */
 
+/* The place of the lowest bit that is set; there is one. */
+static inline int fsm_lowest(unsigned bits) {
+#if defined(_MSC_VER)
+    unsigned long at;
+    _BitScanForward(&at, bits);
+    return (int)at;
+#else
+    return __builtin_ctz(bits);
+#endif
+}
+
 /* 1 where a byte needs a second look inside a string: quote, backslash, control, beyond ASCII */
 static inline int fsm_special(unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x80; }
 
@@ -38,15 +49,7 @@ static inline const char *fsm_plain(const char *p, const char *e) {
         /* a signed compare finds controls and bytes beyond ASCII at once: both are below 0x20 */
         __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, slash)), _mm_cmplt_epi8(x, space));
         int mask = _mm_movemask_epi8(hit);
-        if (mask) {
-#if defined(_MSC_VER)
-            unsigned long at;
-            _BitScanForward(&at, (unsigned long)mask);
-            return p + at;
-#else
-            return p + __builtin_ctz((unsigned)mask);
-#endif
-        }
+        if (mask) return p + fsm_lowest((unsigned)mask);
         p += 16;
     }
 #endif
@@ -54,8 +57,15 @@ static inline const char *fsm_plain(const char *p, const char *e) {
     return p;
 }
 
-/* Whether n bytes are equal. Keys and words are short: a few overlapping loads cost less than a call of memcmp. */
+/* Whether n bytes are equal. Keys, words and literals are short: a few overlapping loads cost less than a call of memcmp. */
 static inline int fsm_same(const char *a, const char *b, size_t n) {
+#ifdef FSM_SSE2
+    if (n > 16 && n <= 32) {
+        __m128i a0 = _mm_loadu_si128((const __m128i *)a), a1 = _mm_loadu_si128((const __m128i *)(a + n - 16));
+        __m128i b0 = _mm_loadu_si128((const __m128i *)b), b1 = _mm_loadu_si128((const __m128i *)(b + n - 16));
+        return _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(a0, b0), _mm_cmpeq_epi8(a1, b1))) == 0xFFFF;
+    }
+#endif
     if (n > 16) return memcmp(a, b, n) == 0;
     if (n >= 8) {
         uint64_t a0, b0, a1, b1;
@@ -139,6 +149,9 @@ static inline const char *fsm_string(const char *p, const char *e, int *flags) {
         }
     }
 }
+
+/* fsm_string, where most strings do not come. */
+FSM_APART static const char *fsm_any_string(const char *p, const char *e, int *flags) { return fsm_string(p, e, flags); }
 
 /* Write the characters of the lexed string [p, e) to out, which has room for e - p bytes; returns how many were written. */
 static inline size_t fsm_unescape(const char *p, const char *e, char *out) {

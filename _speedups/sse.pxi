@@ -181,7 +181,6 @@ cdef class SSEParser:
         """The next frame of the window, or None when it is used up."""
         cdef const char* p
         cdef const char* end
-        cdef const char* behind
         cdef Py_ssize_t n
         cdef Lines lines
         cdef object frame
@@ -209,10 +208,8 @@ cdef class SSEParser:
                     return None
                 self.stash(p, n)
                 self.win_pos += n
-                if self.hot is not None and self.hot.match_at(self.carry, self.at_most(self.carry, self.carry + self.carry_len)) is not NULL:
+                if self.hot is not None and self.hits(self.carry, self.carry + self.carry_len):
                     self.carry_len = 0
-                    self.events += 1
-                    self.appended += 1
                     continue
                 find_blank(self.carry, self.carry + self.carry_len, &lines)
                 frame = self.block(self.carry, self.carry_len - 2, self.carry_at, &lines)
@@ -240,15 +237,11 @@ cdef class SSEParser:
 
     cdef Py_ssize_t hits(self, const char* p, const char* end) except -1:
         """How many bytes of [p, end), which begins at an event boundary, are events that the template took."""
-        cdef const char* start = p
-        cdef const char* behind
-        while True:
-            behind = self.hot.match_at(p, self.at_most(p, end))
-            if behind is NULL:
-                return p - start
-            p = behind
-            self.appended += 1
-            self.events += 1
+        cdef Py_ssize_t taken = 0
+        cdef const char* behind = self.hot.run(p, end, self.max_bytes, &taken)
+        self.events += taken
+        self.appended += taken
+        return behind - p
 
     cdef object too_long(self):
         """The event in the carry has no end yet and is over the limit."""
@@ -256,16 +249,6 @@ cdef class SSEParser:
             self.go_exact(NULL, self.carry_at)
             return self.advance_exact()
         return self.overflow(self.carry_at)
-
-    cdef inline const char* at_most(self, const char* p, const char* end) noexcept:
-        """How far an event at p may reach without going over the limit."""
-        return p + self.max_bytes + 2 if end - p > self.max_bytes + 2 else end
-
-    cdef inline const char* bound(self, const char* p, const char* end) noexcept:
-        """The same where bare data may stand, which ends with its line and not with a blank one."""
-        if end - p > self.max_bytes + 1 and p[0] == c'{':
-            return p + self.max_bytes + 1
-        return self.at_most(p, end)
 
     cdef Py_ssize_t straddling(self, const char* p, const char* end) noexcept:
         """How many bytes of [p, end) end the event in the carry, its blank line included, or -1."""
@@ -345,8 +328,7 @@ cdef class SSEParser:
 
     cdef object advance_exact(self):
         cdef object frame
-        cdef Py_ssize_t end, at, begun
-        cdef const char* behind
+        cdef Py_ssize_t end, at, begun, took
         cdef bytes line
         if self.win_pos < self.win_len:
             self.compact()
@@ -358,11 +340,10 @@ cdef class SSEParser:
                 if self.carry[self.x_pos] == c'\n':
                     self.x_pos += 1
             if self.hot is not None and self.x_block < 0 and not self.skip_lf:
-                behind = self.hot.match_at(self.carry + self.x_pos, self.bound(self.carry + self.x_pos, self.carry + self.carry_len))
-                if behind is not NULL:
-                    self.x_pos = self.x_search = behind - self.carry
-                    self.events += 1
-                    self.appended += 1
+                took = self.hits(self.carry + self.x_pos, self.carry + self.carry_len)
+                if took:
+                    self.x_pos += took
+                    self.x_search = self.x_pos
                     continue
             end = self.line_end(max(self.x_search, self.x_pos))
             if end < 0:

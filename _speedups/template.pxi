@@ -15,6 +15,9 @@
 #   5. whoever appends checks the block, its kind and the table's cell on every hit (engine.pxi);
 #   6. only what the scanner fully understood is learned.
 
+cdef extern from "text.h":
+    const char* fsm_copied(const char*, const char*, const char*, char*, const char*, int*) nogil
+
 cdef enum:
     MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering, and places in it fit into a short
 
@@ -50,6 +53,9 @@ ctypedef struct Match:
     const char* text
     const char* text_end
     int flags
+    char* out               # where the text may be copied meanwhile (given), NULL for nowhere
+    const char* room        # the end of what may be written there
+    bint copied             # whether it was
     const char* counts      # of a template that counts
     const char* counts_end
     const char* known       # the report before (given)
@@ -160,23 +166,29 @@ cdef const char* ignored(Template* t, int hole, const char* p, const char* end, 
     return fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])
 
 
-cdef const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
+cdef inline const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
     """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index, t.place the rest."""
     cdef const Segment* segment = &t.segments[0]
+    cdef const char* low = p
+    cdef const char* q
     m.index = t.index  # the text and its flags are those of its hole, which every template has
     while True:
-        if end - p < segment.size or memcmp(p, t.bytes + segment.start, segment.size) != 0:
+        if end - p < segment.size or not fsm_same(p, t.bytes + segment.start, segment.size):
             return NULL
         p += segment.size
         if segment.hole < 0:
             return p
         if segment.hole == HOLE_TEXT:
             m.flags = 0
-            m.text = p
-            p = fsm_string(p, end, &m.flags)
-            if p is NULL or p == m.text:
+            q = fsm_copied(p, end, low, m.out, m.room, &m.flags)
+            m.copied = q is not NULL
+            if q is NULL:
+                m.flags = 0
+                q = fsm_any_string(p, end, &m.flags)
+            if q is NULL or q == p:
                 return NULL
-            m.text_end = p
+            m.text, m.text_end = p, q
+            p = q
         elif segment.hole == HOLE_INDEX:
             p = fsm_small(p, end, &m.index)
         else:

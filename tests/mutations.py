@@ -1,7 +1,7 @@
 """Proof that the tests of the fast path test it: `python -m tests.mutations [name ...]`.
 
-Each mutation breaks one condition of the compiled core by replacing text. The tree is copied to a temporary folder, the
-mutant is built there, and the tests of the fast path must fail. Prints killed, SURVIVED or STALE (the text to replace is not
+Each mutation breaks one condition of the compiled core by replacing text. The tree is copied to a temporary folder and built
+there once; each mutant is a copy of that, in which the extension alone is built anew, and the tests of the fast path must fail. Prints killed, SURVIVED or STALE (the text to replace is not
 there once) per mutation; exits 1 unless all were killed. `--unmutated` also wants the tests to pass on a plain copy first.
 """
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TREES = ("fsm", "_speedups", "spec", "tests", "benchmarks")
 FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
 TESTS = ("tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py",
-         "tests/test_frames.py")
+         "tests/test_frames.py", "tests/test_text.py")
 
 
 class Mutation(NamedTuple):
@@ -42,7 +42,7 @@ MUTATIONS = (
         "if self.hot is not None and self.x_block < 0 and not self.skip_lf:", "if self.hot is not None and not self.skip_lf:"),
     one("boundary-carry", "1: the template is not tried behind carried bytes", "sse.pxi",
         "            if self.carry_len:\n                n = self.straddling(p, end)",
-        "            if self.carry_len and (self.hot is None or self.hot.match_at(p, end) is NULL):\n                n = self.straddling(p, end)"),
+        "            if self.carry_len and (self.hot is None or self.hits(p, end) == 0):\n                n = self.straddling(p, end)"),
     one("boundary-end", "1: the literals include the whole blank line", "template.pxi",
         "cdef int i, start, which, size = <int>whole\n", "cdef int i, start, which, size = <int>whole - 1\n"),
     one("boundary-data", "1: holes lie in the payload that was scanned, not in an earlier copy of it", "sse.pxi",
@@ -62,7 +62,7 @@ MUTATIONS = (
     one("empty-skipped", "2: finish_reason must be empty", "_tables.pxi",
         '{"finish_reason", 13, FSM_ROLE_EMPTY, 0, 0}', '{"finish_reason", 13, FSM_ROLE_SKIP, 0, 0}'),
     # 3: the full lexer in string holes
-    one("lex-template", "3: the text hole runs the lexer", "template.pxi", "p = fsm_string(p, end, &m.flags)", "p = <const char*>memchr(p, c'\"', end - p)"),
+    one("lex-template", "3: the text hole runs the lexer", "template.pxi", "q = fsm_any_string(p, end, &m.flags)", "q = <const char*>memchr(p, c'\"', end - p)"),
     one("lex-ignored", "3: a hole that nobody reads runs the lexer", "template.pxi",
         "return fsm_string(p, end, &flags)", "return <const char*>memchr(p, c'\"', end - p)"),
     one("lex-control", "3: raw control bytes are refused", "lexer.h",
@@ -73,20 +73,38 @@ MUTATIONS = (
     one("lex-halves", "3: surrogates as UTF-8 are refused", "lexer.h", " || (c == 0xED && s[1] >= 0xA0)", ""),
     one("lex-overlong", "3: overlong UTF-8 is refused", "lexer.h", "(c == 0xF0 && s[1] < 0x90) || ", ""),
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
+    # 3, where strings are copied while they are lexed
+    one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
+    one("text-carried", "3: a continuation that is due in the next block", "text.h", "        due >>= 16;\n", "        due = 0;\n"),
+    one("text-end", "3: a continuation that is due at the end", "text.h", "return due <= here;", "return 1;"),
+    one("text-full-end", "3: a continuation that is due behind a full block", "text.h", "    return due == 0;", "    return 1;"),
+    one("text-never", "3: leads that cannot be", "text.h", " || never) return 0;", ") return 0;"),
+    one("text-above", "3: leads above F4", "text.h", "if (four & FSM_BITS(_mm_cmpgt_epi8(x, _mm_set1_epi8(-0x0C)))) return 0;", ""),
+    *(one(f"text-{lead}", f"3: what may follow {lead}", "text.h", f"({lead} & {also})", "0")
+      for lead, also in (("e0", "~a0"), ("ed", "a0"), ("f0", "~x90"), ("f4", "x90"))),
+    one("text-edge-carried", "3: a lead at the end of a block", "text.h", "            e0 >>= 16, ed >>= 16, f0 >>= 16, f4 >>= 16;\n", "            e0 = ed = f0 = f4 = 0;\n"),
+    one("text-quote", "3: only a quote ends a string", "text.h", "    if (*p != '\"') return NULL;\n    if (wide)", "    if (wide)"),
+    one("text-wide", "3: characters beyond ASCII are looked at", "text.h", "wide |= high & ((1u << n) - 1);", ";"),
+    one("text-wide-block", "3: also those in full blocks", "text.h", "        wide |= high;\n", ""),
+    one("text-room", "the room behind the copy", "text.h", "if (room - out < 2 * FSM_SLOP) return NULL;", "if (room == out) return NULL;"),
     # 4: nothing is written before the last literal
     one("tentative", "4: the text is appended only when all matched", "engine.pxi",
-        "        if behind is NULL:\n            return NULL\n        if self.template.placing:",
-        "        if behind is NULL:\n            if m.text_end is not NULL:\n"
-        "                self.append(self.template.event, m.index, m.text, m.text_end, m.flags)\n"
-        "            return NULL\n        if self.template.placing:"),
+        "            if behind is NULL:\n                return p\n            if m.copied",
+        "            if behind is NULL:\n                if m.text_end is not NULL:\n"
+        "                    self.append(t.event, m.index, m.text, m.text_end, m.flags, False)\n"
+        "                return p\n            if m.copied"),
+    one("tentative-other", "4: a copy behind one block's text is nothing to another block", "engine.pxi", "            copied = False  # to another block\n", ""),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
-    one("owner-limit", "5: the content limit", "engine.pxi", "if self.meter.used + (end - text) > self.limit:", "if False:"),
-    one("owner-exact-limit", "5: the content limit may be reached", "engine.pxi",
-        "self.meter.used + (end - text) > self.limit", "self.meter.used + (end - text) >= self.limit"),
+    one("owner-hot", "5: the table's cell says append, on every hit", "engine.pxi", "self.stepper.state == route.state and ", ""),
+    one("owner-limit", "5: the content limit", "engine.pxi", " and self.meter.used + n <= self.limit", ""),
+    one("owner-limit-turn", "5: the content limit at another block", "engine.pxi", "self.meter.used + (end - text) > self.limit or ", ""),
+    one("owner-exact-limit", "5: the content limit may be reached", "engine.pxi", "self.meter.used + n <= self.limit", "self.meter.used + n < self.limit"),
     one("owner-stale", "5: owners are asked anew after anything else", "engine.pxi",
         "            self.counts.leave()\n        self.clear()\n", "            self.counts.leave()\n"),
     one("owner-index", "5: the index of the hit decides", "engine.pxi", "route.index != index or ", ""),
+    one("owner-index-copied", "5: the index of the hit decides, also of what was copied", "engine.pxi", "route.index == m.index and ", ""),
+    one("owner-event-copied", "5: the event of the hit decides, also of what was copied", "engine.pxi", " and route.event == t.event", ""),
     one("owner-settle", "5: Python learns who was written to last", "engine.pxi",
         "            self.acc.touch(self.blocks[self.route - self.routes])\n", "            pass\n"),
     one("index-zero", "5: leading zeros in indexes", "lexer.h", "p - digits > 9 || (*digits == '0' && p - digits > 1)", "p - digits > 9"),
@@ -95,7 +113,7 @@ MUTATIONS = (
     one("serial-top", "5: only the highest number so far is taken", "engine.pxi", "place[SERIAL] <= self.recent.top", "place[SERIAL] < self.recent.top"),
     one("serial-any", "5: only the highest number so far is taken", "engine.pxi", " or place[SERIAL] <= self.recent.top", ""),
     one("serial-memory", "5: what was taken is remembered", "engine.pxi", "        self.recent.push(place[SERIAL], payload, payload_end)\n", ""),
-    one("serial-payload", "5: it remembers the payload, not the event", "engine.pxi", "p + self.template.head, behind", "p, behind"),
+    one("serial-payload", "5: it remembers the payload, not the event", "engine.pxi", "p + t.head, behind", "p, behind"),
     one("part-room", "5: one part too many", "lexer.h", "place->count ? number >= place->count : ", "place->count ? 0 : "),
     one("part-template", "5: a part hole gives the part", "template.pxi", "fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])", "fsm_number(p, end)"),
     one("part-two", "6: two parts", "scan.pxi", "        if s.place[i] >= 0:\n            return NULL\n", ""),
@@ -158,7 +176,8 @@ MUTATIONS = (
 
 
 def copy(to: Path) -> None:
-    skip = shutil.ignore_patterns("__pycache__", "*.so", "_speedups.c", ".*cache")
+    """The tree, not built."""
+    skip = shutil.ignore_patterns("__pycache__", "*.so", "*.c", ".*cache")
     for tree in TREES:
         shutil.copytree(ROOT / tree, to / tree, ignore=skip)
     for file in FILES:
@@ -167,29 +186,39 @@ def copy(to: Path) -> None:
     setup.write_text(setup.read_text().replace('"-O3"', '"-O0"'))  # builds in a third of the time
 
 
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(folder), "FSM_REQUIRE_SPEEDUPS": "1"}
+
+
+def build(folder: Path) -> str | None:
+    """Build what is in `folder` as far as it changed; what went wrong, or None."""
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True)
+    return done.stderr[-300:] if done.returncode else None
+
+
 def tested(folder: Path) -> tuple[bool, str]:
-    """Build and test what is in `folder`: whether the tests pass, and the line that says what failed."""
-    env = {**os.environ, "PYTHONPATH": str(folder), "FSM_REQUIRE_SPEEDUPS": "1"}
-    build = subprocess.run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder, env=env, capture_output=True, text=True)
-    if build.returncode:
-        return True, "it does not build: " + build.stderr[-300:]  # proves nothing
+    """Test what was built in `folder`: whether the tests pass, and the line that says what failed."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", *TESTS]
-    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=900)
+    run = subprocess.run(command, cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=900)
     found = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     crashed = run.returncode < 0 or "Fatal" in run.stderr
     return run.returncode == 0, found[0][:150] if found else "it crashed" if crashed else run.stdout[-300:]
 
 
-def judge(mutation: Mutation) -> tuple[Mutation, str, str]:
+def judge(mutation: Mutation, built: Path) -> tuple[Mutation, str, str]:
     with tempfile.TemporaryDirectory(prefix="mutant-") as temp:
-        folder = Path(temp)
-        copy(folder)
+        folder = Path(temp) / "tree"
+        shutil.copytree(built, folder)
         for name, old, new in mutation.edits:
             file = folder / "_speedups" / name
             source = file.read_text()
             if source.count(old) != 1:
                 return mutation, "STALE", f"{name} has {source.count(old)} times {old[:60]!r}"
             file.write_text(source.replace(old, new))
+        trouble = build(folder)
+        if trouble is not None:
+            return mutation, "SURVIVED", f"it does not build, which proves nothing: {trouble}"
         passed, why = tested(folder)
         return mutation, "SURVIVED" if passed else "killed", why
 
@@ -200,17 +229,19 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--unmutated", action="store_true", help="first: the tests must pass on a plain copy")
     args = parser.parse_args()
-    if args.unmutated:
-        with tempfile.TemporaryDirectory(prefix="mutant-") as temp:
-            copy(Path(temp))
-            passed, why = tested(Path(temp))
-            if not passed:
-                print(f"without a mutation the tests fail: {why}")
-                return 1
     chosen = [m for m in MUTATIONS if not args.names or m.name in args.names]
     bad = 0
-    with ThreadPoolExecutor(args.jobs) as pool:
-        for mutation, verdict, why in pool.map(judge, chosen):
+    with tempfile.TemporaryDirectory(prefix="mutant-") as temp, ThreadPoolExecutor(args.jobs) as pool:
+        built = Path(temp) / "tree"
+        copy(built)
+        trouble = build(built)
+        if trouble is None and args.unmutated:
+            passed, why = tested(built)
+            trouble = None if passed else why
+        if trouble is not None:
+            print(f"without a mutation: {trouble}")
+            return 1
+        for mutation, verdict, why in pool.map(lambda m: judge(m, built), chosen):
             bad += verdict != "killed"
             print(f"{verdict:9}{mutation.name:20}{mutation.condition}\n{'':29}{why}", flush=True)
     print(f"{len(chosen) - bad} of {len(chosen)} mutations killed")
