@@ -129,17 +129,30 @@ cdef class Shortcut:
             p = behind
             taken[0] += 1
 
+    cdef const char* scan_event(self, const char* event, const char* p, const char* end) except? NULL:
+        """Tier 2: behind the event whose payload begins at p, its blank line included, if it was understood and appended, else NULL.
+
+        So an event's end is found by the scanner, which has to go through it anyway.
+        """
+        cdef Scan s
+        cdef const char* behind = scan_payload(&s, self.dialect, p, end)
+        if behind is NULL or end - behind < 2 or behind[0] != c'\n' or behind[1] != c'\n':
+            return NULL
+        return behind + 2 if self.take(&s, event, behind + 2 - event) else NULL
+
     cdef bint scan_at(self, const char* event, Py_ssize_t whole, const char* p, const char* end) except -1:
         """Tier 2: whether the payload [p, end) of the event [event, event + whole) was understood and appended.
 
         With `whole` 0 there is nothing to learn from the event.
         """
         cdef Scan s
-        if not scan_payload(&s, self.dialect, p, end):
-            return False
+        return scan_payload(&s, self.dialect, p, end) == end and self.take(&s, event, whole)
+
+    cdef bint take(self, Scan* s, const char* event, Py_ssize_t whole) except -1:
+        """Whether what was scanned was appended."""
         if s.counts is not NULL and not self.counts_up(s.counts, s.counts_end):
             return False
-        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, False, p, end) if s.index < 0
+        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, False, s.begin, s.end) if s.index < 0
                 else self.append(s.event, s.index, s.text, s.text_end, s.flags, False)):
             if s.counts is not NULL:
                 self.counts.pass_on(s.counts, s.counts_end)
@@ -151,7 +164,7 @@ cdef class Shortcut:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
                 if self.template is NULL:
                     raise MemoryError
-            learn(self.template, &s, event, whole)
+            learn(self.template, s, event, whole)
         return True
 
     cdef bint counts_up(self, const char* p, const char* end) except -1:

@@ -238,8 +238,9 @@ FSM_APART static const char *fsm_placed(const char *p, const char *e, const fsm_
     return p;
 }
 
+/* Behind the blank space at p, within its line: a payload of several lines is for the slow path. */
 static inline const char *fsm_space(const char *p, const char *e) {
-    while (p < e && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+    while (p < e && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\t')) p++;
     return p;
 }
 

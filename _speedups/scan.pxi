@@ -97,8 +97,8 @@ cdef inline bint note(Scan* s, HoleKind kind, const char* start, const char* end
     return True
 
 
-cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noexcept nogil:
-    """Whether [p, end) is a bare delta that was understood; then `s` says which."""
+cdef const char* scan_payload(Scan* s, int dialect, const char* p, const char* end) noexcept nogil:
+    """Behind the payload at p and the spaces after it, if it is a bare delta that was understood, else NULL; then `s` says which."""
     cdef int root = FSM_ROOTS[dialect]
     s.begin = p
     s.end = end
@@ -109,15 +109,16 @@ cdef bint scan_payload(Scan* s, int dialect, const char* p, const char* end) noe
     s.given = NULL
     s.holes_used = 0
     if root < 0:
-        return False
+        return NULL
     p = scan_object(s, root, p, 0)
     if s.event == ANY_KIND:
         s.event = s.demanded
     if p is NULL or s.event < 0 or (s.demanded >= 0 and s.demanded != s.event):
-        return False
+        return NULL
     if s.flagged >= 0:
         s.event = s.flagged
-    return fsm_space(p, end) == end
+    s.end = fsm_space(p, end)
+    return s.end
 
 
 cdef bint scan_frame(Scan* s, int root, const char* p, const char* end) noexcept nogil:
@@ -146,30 +147,32 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
     while True:
         if p >= end or p[0] != c'"':
             return NULL
-        name = p + 1
-        i = i + 1 if i + 1 < count else 0
-        key = &FSM_KEYS[first + i]  # keys mostly come in the order of the table
-        if end - name > key.size and name[key.size] == c'"' and fsm_same(key.name, name, key.size):
-            p = name + key.size
+        for tried in range(count):  # keys mostly come in the order of the table
+            i = i + 1 if i + 1 < count else 0
+            key = &FSM_KEYS[first + i]
+            if end - p >= key.size + 3 and fsm_same(key.whole, p, key.size + 3):
+                p += key.size + 3
+                break
         else:
+            name = p + 1
             p = <const char*>memchr(name, c'"', end - name)
             if p is NULL:
                 return NULL
             size = p - name
-            for tried in range(count):
-                i = i + 1 if i + 1 < count else 0
+            for i in range(count):
                 key = &FSM_KEYS[first + i]
-                if key.size == size and fsm_same(key.name, name, size):
+                if key.size == size and fsm_same(key.whole + 1, name, size):
                     break
             else:
                 return NULL  # an escaped key equals none
+            p = fsm_space(p + 1, end)
+            if p >= end or p[0] != c':':
+                return NULL
+            p += 1
         if seen >> i & 1:
             return NULL
         seen |= 1ULL << i
-        p = fsm_space(p + 1, end)
-        if p >= end or p[0] != c':':
-            return NULL
-        p = scan_value(s, key, fsm_space(p + 1, end), depth)
+        p = scan_value(s, key, fsm_space(p, end), depth)
         if p is NULL:
             return NULL
         name = p
@@ -225,16 +228,11 @@ cdef const char* scan_value(Scan* s, const fsm_key* key, const char* p, int dept
         s.holes[s.holes_used - 1].place = place
         return q
     if role == FSM_ROLE_LITERAL or role == FSM_ROLE_KIND:
-        if p[0] != c'"':
-            return NULL
-        q = <const char*>memchr(p + 1, c'"', end - p - 1)
-        if q is NULL:
-            return NULL
         for i in range(key.arg, key.arg + key.count):
-            if FSM_WORDS[i].size == q - p - 1 and fsm_same(FSM_WORDS[i].text, p + 1, q - p - 1):
+            if end - p >= FSM_WORDS[i].size + 2 and fsm_same(FSM_WORDS[i].whole, p, FSM_WORDS[i].size + 2):
                 if role == FSM_ROLE_KIND:
                     s.demanded = FSM_WORDS[i].event
-                return q + 1
+                return p + FSM_WORDS[i].size + 2
         return NULL
     if role == FSM_ROLE_COUNTS:
         return counts_at(s, p, depth)

@@ -212,12 +212,14 @@ cdef class SSEParser:
                     self.carry_len = 0
                     continue
                 find_blank(self.carry, self.carry + self.carry_len, &lines)
-                frame = self.block(self.carry, self.carry_len - 2, self.carry_at, &lines)
+                frame = self.block(self.carry, self.carry_len - 2, self.carry_at, &lines, False)
                 if not self.exact:
                     self.carry_len = 0
             else:
                 if self.hot is not None:
                     n = self.hits(p, end)
+                    if n == 0:
+                        n = self.scanned(p, end)
                     if n:
                         self.win_pos += n
                         continue
@@ -230,7 +232,7 @@ cdef class SSEParser:
                         return self.too_long()
                     return None
                 self.win_pos += n + 2
-                frame = self.block(p, n, self.win_at + self.win_pos - n - 2, &lines)
+                frame = self.block(p, n, self.win_at + self.win_pos - n - 2, &lines, True)
             if frame is not None:
                 return frame
         return None
@@ -241,6 +243,26 @@ cdef class SSEParser:
         cdef const char* behind = self.hot.run(p, end, self.max_bytes, &taken)
         self.events += taken
         self.appended += taken
+        return behind - p
+
+    cdef Py_ssize_t scanned(self, const char* p, const char* end) except -1:
+        """How many bytes of [p, end), which begins at an event boundary, are an event that the scanner took: one data line, named or not."""
+        cdef const char* data = p
+        cdef const char* behind
+        if end - p > self.max_bytes + 2:
+            end = p + self.max_bytes + 2
+        if end - p >= 7 and memcmp(p, b"event: ", 7) == 0:
+            data = <const char*>memchr(p + 7, c'\n', end - p - 7)
+            if data is NULL:
+                return 0
+            data += 1
+        if end - data < 6 or memcmp(data, b"data: ", 6) != 0:
+            return 0
+        behind = self.hot.scan_event(p, data + 6, end)
+        if behind is NULL:
+            return 0
+        self.events += 1
+        self.appended += 1
         return behind - p
 
     cdef object too_long(self):
@@ -259,8 +281,8 @@ cdef class SSEParser:
         n = find_blank(p, end, &lines)
         return n + 2 if n >= 0 else -1
 
-    cdef object block(self, const char* p, Py_ssize_t n, Py_ssize_t at, const Lines* lines):
-        """The frame of an event block without CR that is followed by LF LF; None if it gives none."""
+    cdef object block(self, const char* p, Py_ssize_t n, Py_ssize_t at, const Lines* lines, bint seen):
+        """The frame of an event block without CR that is followed by LF LF; None if it gives none. `seen` by the scanner already."""
         cdef const char* q
         cdef const char* name = NULL
         cdef Py_ssize_t name_len = 0, skip = 0
@@ -277,7 +299,7 @@ cdef class SSEParser:
             return self.overflow(at) if skip or not self.has_bare(p, n) else self.go_exact(p, at)
         if skip == 0:
             return self.odd_block(p, n, at)
-        if self.hot is not None and self.hot.scan_at(p, n + 2, p + skip, p + n):
+        if self.hot is not None and not seen and self.hot.scan_at(p, n + 2, p + skip, p + n):
             self.events += 1
             self.appended += 1
             return None

@@ -187,7 +187,7 @@ class HotTree:
     def _node(self, tree: dict[str, Any]) -> int:
         rows = [(key, *self._role(value)) for key, value in tree.items()]
         first = len(self._keys)
-        self._keys += [f'{{"{key}", {len(key.encode())}, FSM_ROLE_{role}, {arg}, {count}}}' for key, role, arg, count in rows]
+        self._keys += [f'{{FSM_KEY("{key}"), FSM_ROLE_{role}, {arg}, {count}}}' for key, role, arg, count in rows]
         self._nodes.append((first, len(rows), sum(1 << i for i, (_key, role, arg, _count) in enumerate(rows) if self._needed(role, arg))))
         return len(self._nodes) - 1
 
@@ -220,7 +220,7 @@ class HotTree:
             if role in ("literal", "kind"):
                 words = given if role == "kind" else dict.fromkeys(given if isinstance(given, list) else [given])
                 first = len(self._words)
-                self._words += [f'{{"{w}", {len(w.encode())}, {-1 if e is None else self._spec.events[e]["id"]}}}' for w, e in words.items()]
+                self._words += [f'{{FSM_WORD("{w}"), {-1 if e is None else self._spec.events[e]["id"]}}}' for w, e in words.items()]
                 return role.upper(), first, len(words)
         return "OBJECT", self._node(value), 0
 
@@ -230,8 +230,11 @@ class HotTree:
 
         return ["    /* the key paths that the compiled scanner follows (from spec/dialects) */",
                 *(f"    #define FSM_ROLE_{role} {i}" for i, role in enumerate(self.ROLES)),
-                "    typedef struct { const char *name; int size; int role; int arg; int count; } fsm_key;",
-                "    typedef struct { const char *text; int size; int event; } fsm_word;",
+                "    /* as JSON mostly has them: with their quotes and the colon of a key; the size is that of what stands between the quotes */",
+                r'''    #define FSM_KEY(name) "\\"" name "\\":", sizeof(name) - 1''',
+                r'''    #define FSM_WORD(text) "\\"" text "\\"", sizeof(text) - 1''',
+                "    typedef struct { const char *whole; int size; int role; int arg; int count; } fsm_key;",
+                "    typedef struct { const char *whole; int size; int event; } fsm_word;",
                 "    typedef struct { int first; int count; unsigned long long needed; } fsm_node;",
                 "    typedef struct { int first; int count; } fsm_run;",
                 *array("fsm_word", "FSM_WORDS", self._words), *array("fsm_key", "FSM_KEYS", self._keys),
@@ -243,8 +246,8 @@ class HotTree:
 
     def declarations(self) -> list[str]:
         return [*(f"    const int FSM_ROLE_{role}" for role in self.ROLES),
-                "    ctypedef struct fsm_key:", "        const char *name", "        int size", "        int role", "        int arg", "        int count",
-                "    ctypedef struct fsm_word:", "        const char *text", "        int size", "        int event",
+                "    ctypedef struct fsm_key:", "        const char *whole", "        int size", "        int role", "        int arg", "        int count",
+                "    ctypedef struct fsm_word:", "        const char *whole", "        int size", "        int event",
                 "    ctypedef struct fsm_node:", "        int first", "        int count", "        unsigned long long needed",
                 "    ctypedef struct fsm_run:", "        int first", "        int count",
                 "    const fsm_word FSM_WORDS[1]", "    const fsm_key FSM_KEYS[1]", "    const fsm_node FSM_NODES[1]", "    const int FSM_ROOTS[1]",

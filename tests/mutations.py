@@ -1,8 +1,9 @@
 """Proof that the tests of the fast path test it: `python -m tests.mutations [name ...]`.
 
 Each mutation breaks one condition of the compiled core by replacing text. The tree is copied to a temporary folder and built
-there once; each mutant is a copy of that, in which the extension alone is built anew, and the tests of the fast path must fail. Prints killed, SURVIVED or STALE (the text to replace is not
-there once) per mutation; exits 1 unless all were killed. `--unmutated` also wants the tests to pass on a plain copy first.
+there once; each mutant is a copy of that, in which the extension alone is built anew, and the tests of the fast path must fail. Prints
+killed, SURVIVED or STALE (the text to replace is not there once) per mutation; exits 1 unless all were killed. `--unmutated` also
+wants the tests to pass on a plain copy first.
 """
 
 from __future__ import annotations
@@ -60,9 +61,10 @@ MUTATIONS = (
          "        if end - p > 2 and p[0] == p[1] == c'\"' and not note(s, HOLE_STRING, p + 1, p + 1):\n"
          "            return NULL\n        return nothing(s, p)"))),
     one("empty-skipped", "2: finish_reason must be empty", "_tables.pxi",
-        '{"finish_reason", 13, FSM_ROLE_EMPTY, 0, 0}', '{"finish_reason", 13, FSM_ROLE_SKIP, 0, 0}'),
+        '{FSM_KEY("finish_reason"), FSM_ROLE_EMPTY, 0, 0}', '{FSM_KEY("finish_reason"), FSM_ROLE_SKIP, 0, 0}'),
     # 3: the full lexer in string holes
-    one("lex-template", "3: the text hole runs the lexer", "template.pxi", "q = fsm_any_string(p, end, &m.flags)", "q = <const char*>memchr(p, c'\"', end - p)"),
+    one("lex-template", "3: the text hole runs the lexer", "template.pxi",
+        "q = fsm_any_string(p, end, &m.flags)", "q = <const char*>memchr(p, c'\"', end - p)"),
     one("lex-ignored", "3: a hole that nobody reads runs the lexer", "template.pxi",
         "return fsm_string(p, end, &flags)", "return <const char*>memchr(p, c'\"', end - p)"),
     one("lex-control", "3: raw control bytes are refused", "lexer.h",
@@ -82,8 +84,8 @@ MUTATIONS = (
     one("text-above", "3: leads above F4", "text.h", "if (four & FSM_BITS(_mm_cmpgt_epi8(x, _mm_set1_epi8(-0x0C)))) return 0;", ""),
     *(one(f"text-{lead}", f"3: what may follow {lead}", "text.h", f"({lead} & {also})", "0")
       for lead, also in (("e0", "~a0"), ("ed", "a0"), ("f0", "~x90"), ("f4", "x90"))),
-    one("text-edge-carried", "3: a lead at the end of a block", "text.h", "            e0 >>= 16, ed >>= 16, f0 >>= 16, f4 >>= 16;\n", "            e0 = ed = f0 = f4 = 0;\n"),
-    one("text-quote", "3: only a quote ends a string", "text.h", "    if (*p != '\"') return NULL;\n    if (wide)", "    if (wide)"),
+    one("text-edge-carried", "3: a lead at the end of a block", "text.h",
+        "            e0 >>= 16, ed >>= 16, f0 >>= 16, f4 >>= 16;\n", "            e0 = ed = f0 = f4 = 0;\n"),
     one("text-wide", "3: characters beyond ASCII are looked at", "text.h", "wide |= high & ((1u << n) - 1);", ";"),
     one("text-wide-block", "3: also those in full blocks", "text.h", "        wide |= high;\n", ""),
     one("text-room", "the room behind the copy", "text.h", "if (room - out < 2 * FSM_SLOP) return NULL;", "if (room == out) return NULL;"),
@@ -93,13 +95,15 @@ MUTATIONS = (
         "            if behind is NULL:\n                if m.text_end is not NULL:\n"
         "                    self.append(t.event, m.index, m.text, m.text_end, m.flags, False)\n"
         "                return p\n            if m.copied"),
-    one("tentative-other", "4: a copy behind one block's text is nothing to another block", "engine.pxi", "            copied = False  # to another block\n", ""),
+    one("tentative-other", "4: a copy behind one block's text is nothing to another block", "engine.pxi",
+        "            copied = False  # to another block\n", ""),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
     one("owner-hot", "5: the table's cell says append, on every hit", "engine.pxi", "self.stepper.state == route.state and ", ""),
     one("owner-limit", "5: the content limit", "engine.pxi", " and self.meter.used + n <= self.limit", ""),
     one("owner-limit-turn", "5: the content limit at another block", "engine.pxi", "self.meter.used + (end - text) > self.limit or ", ""),
-    one("owner-exact-limit", "5: the content limit may be reached", "engine.pxi", "self.meter.used + n <= self.limit", "self.meter.used + n < self.limit"),
+    one("owner-exact-limit", "5: the content limit may be reached", "engine.pxi",
+        "self.meter.used + n <= self.limit", "self.meter.used + n < self.limit"),
     one("owner-stale", "5: owners are asked anew after anything else", "engine.pxi",
         "            self.counts.leave()\n        self.clear()\n", "            self.counts.leave()\n"),
     one("owner-index", "5: the index of the hit decides", "engine.pxi", "route.index != index or ", ""),
@@ -125,16 +129,21 @@ MUTATIONS = (
     one("scan-duplicate", "6: duplicate keys", "scan.pxi", "if seen >> i & 1:", "if False:"),
     one("scan-two", "6: two captures", "scan.pxi", "if s.event != -1 or not note(s, HOLE_TEXT, p + 1, q):", "if not note(s, HOLE_TEXT, p + 1, q):"),
     one("scan-key", "6: undeclared keys", "scan.pxi",
-        "if key.size == size and fsm_same(key.name, name, size):", "if key.size <= size and fsm_same(key.name, name, key.size):"),
+        "if key.size == size and fsm_same(key.whole + 1, name, size):", "if key.size <= size and fsm_same(key.whole + 1, name, key.size):"),
+    one("scan-whole-key", "6: undeclared keys that begin like a declared one", "scan.pxi",
+        "if end - p >= key.size + 3 and fsm_same(key.whole, p, key.size + 3):", "if end - p >= key.size + 3 and fsm_same(key.whole, p, key.size + 1):"),
+    one("scan-lines-space", "6: a payload of several lines", "lexer.h", "(*p == ' ' || *p == '\\t')", "(*p == ' ' || *p == '\\t' || *p == '\\n')"),
     one("scan-error", "6: an error key", "_tables.pxi",
-        *(f'{{"usage", 5, FSM_ROLE_COUNTS, 0, 0}},\n        {{"obfuscation", 11, FSM_ROLE_SKIP, 0, 0}},\n        {{"p", 1, FSM_ROLE_SKIP, 0, 0}},\n'
-          f'        {{{key}, FSM_ROLE_SKIP, 0, 0}}' for key in ('"citations", 9', '"error", 5'))),
+        *("".join(f'{{FSM_KEY("{name}"), FSM_ROLE_{role}, 0, 0}},\n        ' for name, role in (("usage", "COUNTS"), ("obfuscation", "SKIP"), ("p", "SKIP")))
+          + f'{{FSM_KEY("{key}"), FSM_ROLE_SKIP, 0, 0}}' for key in ("citations", "error"))),
     one("scan-enum", "6: unknown words", "scan.pxi",
-        "FSM_WORDS[i].size == q - p - 1 and fsm_same(FSM_WORDS[i].text, p + 1, q - p - 1)", "FSM_WORDS[i].size == q - p - 1"),
+        "fsm_same(FSM_WORDS[i].whole, p, FSM_WORDS[i].size + 2)", "p[FSM_WORDS[i].size + 1] == c'\"'"),
     one("scan-demand", "6: the kind and the captured field agree", "scan.pxi", " or (s.demanded >= 0 and s.demanded != s.event)", ""),
     one("scan-missing", "6: a discriminator that is missing", "scan.pxi",
         "FSM_NODES[node].needed & ~seen == 0 else NULL", "FSM_NODES[node].needed & ~seen == 0 or s.given is NULL else NULL"),
-    one("scan-rest", "6: something behind the object", "scan.pxi", "return fsm_space(p, end) == end", "return True"),
+    one("scan-rest", "6: something behind the object", "engine.pxi", "behind[0] != c'\\n' or behind[1] != c'\\n'", "False"),
+    one("scan-rest-carried", "6: something behind the object, of an event in two pieces", "engine.pxi",
+        "scan_payload(&s, self.dialect, p, end) == end and", "scan_payload(&s, self.dialect, p, end) is not NULL and"),
     one("scan-depth", "6: depth", "scan.pxi", "MAX_DEPTH = 30", "MAX_DEPTH = 100000"),
     one("scan-number", "6: unusual numbers", "lexer.h", "p - digits > 18 || (*digits == '0' && p - digits > 1)", "p - digits > 18"),
     one("scan-lines", "6: several data lines", "sse.pxi",

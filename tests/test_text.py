@@ -80,7 +80,8 @@ def test_every_edge_of_four_bytes() -> None:
     assert anomalies == bad
 
 
-@pytest.mark.parametrize("alphabet", ["aé", "a状态", "漢字かな", "한글과", "नमस्ते", "ไทย", "a😀", "aé状😀한न", "\ud7ff\ue000\uffff\U00010000\U0010ffff\x7f\x80\u07ff\u0800"])
+@pytest.mark.parametrize("alphabet", ["aé", "a状态", "漢字かな", "한글과", "नमस्ते", "ไทย", "a😀", "aé状😀한न",
+                                      "\ud7ff\ue000\uffff\U00010000\U0010ffff\x7f\x80\u07ff\u0800"])
 def test_good_text_of_every_length(alphabet: str) -> None:
     rng = random.Random(alphabet)
     pieces = ["".join(rng.choice(alphabet) for _ in range(n)) for n in range(1, 80) for _ in range(3)]
