@@ -126,13 +126,17 @@ cdef class Buffer:
         return self.decode(start, end) if end > start else ""
 
     def take(self):
-        """Everything, for the last time: the bytes are given back (the meter keeps counting them)."""
+        """Everything, for the last time: the bytes are given back."""
         text = self.decode(0, self.size)
+        self.drop()
+        return text
+
+    cpdef drop(self):
+        """Give the bytes back (the meter keeps counting them)."""
         PyMem_Free(self.data)
         self.data = NULL
         self.cursor = None
         self.size = self.room = self.shown = 0
-        return text
 
     cdef object decode(self, Py_ssize_t start, Py_ssize_t end):
         cdef object text

@@ -2,7 +2,8 @@
 #
 # The idea: whole events are looked at where they lie in the caller's bytes; only an event that straddles two calls is
 # copied, into `carry`, which remembers what it holds so that every byte is searched once. In the exact way (a stream
-# with carriage returns or bare data) all bytes go through `carry` line by line.
+# with carriage returns or bare data) all bytes go through `carry` line by line. Carriage returns are looked for wherever
+# nothing else rules them out: what the template or the scanner took has none.
 #
 # The class also carries the short cut of the engine (engine.pxi): an event that is a bare delta for an open block is
 # appended here and never becomes a frame. Unbound (no `bind`), it is framing and nothing else.
@@ -125,8 +126,6 @@ cdef class SSEParser:
             return 0
         if not self.started:
             self.start()
-        if not self.exact and memchr(self.win, c'\r', self.win_len) is not NULL:
-            self.go_exact(NULL, self.carry_at if self.carry_len else self.win_at)
         return 0
 
     cdef int start(self) except -1:
@@ -200,6 +199,9 @@ cdef class SSEParser:
                 continue
             if self.carry_len:
                 n = self.straddling(p, end)
+                if memchr(p, c'\r', n if n >= 0 else end - p) is not NULL:
+                    self.go_exact(NULL, self.carry_at)
+                    continue
                 if n < 0:
                     self.stash(p, end - p)
                     self.win_pos = self.win_len
@@ -224,6 +226,9 @@ cdef class SSEParser:
                         self.win_pos += n
                         continue
                 n = find_blank(p, end, &lines)
+                if memchr(p, c'\r', n if n >= 0 else end - p) is not NULL:
+                    self.go_exact(p, self.win_at + self.win_pos)
+                    continue
                 if n < 0:
                     self.carry_at = self.win_at + self.win_pos
                     self.stash(p, end - p)
@@ -253,7 +258,7 @@ cdef class SSEParser:
             end = p + self.max_bytes + 2
         if end - p >= 7 and memcmp(p, b"event: ", 7) == 0:
             data = <const char*>memchr(p + 7, c'\n', end - p - 7)
-            if data is NULL:
+            if data is NULL or memchr(p + 7, c'\r', data - p - 7) is not NULL:
                 return 0
             data += 1
         if end - data < 6 or memcmp(data, b"data: ", 6) != 0:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import isinf
 from typing import Any, NamedTuple
 
 import orjson
@@ -23,6 +24,9 @@ _fast = orjson.loads
 _new: Any = tuple.__new__
 _BOXES = (dict, list)
 _INTEGERS_END = 2.0**63
+_LARGE = 1 << 16  # characters
+_PIECE = 1 << 12
+_ORJSON_DEPTH = 254  # deeper values it refuses to write
 _COPIES_TRIED = 8  # places where a full copy may begin; an attack could offer a million
 
 
@@ -60,6 +64,8 @@ def _rounded(value: Any) -> bool:
 
 def loads(text: str) -> Any:
     """Strict JSON with exact integers. Raises ValueError (RecursionError does not leave this function)."""
+    if len(text) >= _LARGE and (value := _large(text)) is not None:
+        return value
     try:
         try:
             value = _fast(text)
@@ -74,10 +80,23 @@ def loads(text: str) -> Any:
         raise ValueError("nested too deeply") from e
 
 
+def _large(text: str) -> Any:
+    """What `loads` says of a large text, where that is plain, else None: orjson takes twelve times the bytes while it reads, jiter none."""
+    import jiter
+
+    try:
+        value = jiter.from_json(text.encode(), allow_inf_nan=False, cache_mode="none")
+    except ValueError:
+        return None
+    return None if _rounded(value) else value  # it takes a number that no float can hold for infinity
+
+
 def _mend(value: Any) -> Any:
-    """Replace surrogate halves in strings, so that the value can be encoded."""
+    """Replace surrogate halves in strings, so that the value can be encoded. Raises ValueError for a number that no float can hold."""
     if isinstance(value, str):
         return value if value.isascii() else mend(value)
+    if isinstance(value, float) and isinf(value):
+        raise ValueError("a number is too large")
     if isinstance(value, dict):
         return {_mend(k): _mend(v) for k, v in value.items()}
     return [_mend(v) for v in value] if isinstance(value, list) else value
@@ -135,8 +154,30 @@ def compact(value: Any) -> str:
         return "".join(_flat(value))
 
 
-def _flat(value: Any) -> Iterator[str]:
-    """The pieces of `value`'s JSON text, without recursion. What waits on the stack is a value or a piece of text."""
+def written_as(value: Any, text: str) -> bool:
+    """Whether `orjson.dumps` gives the text for the value. It takes eight times the bytes of a string while it writes, so a large value goes in pieces."""
+    try:
+        if len(text) < _LARGE:
+            return orjson.dumps(value).decode() == text
+        at = 0
+        for piece in _flat(value, lambda item: orjson.dumps(item).decode()):
+            if not text.startswith(piece, at):
+                return False
+            at += len(piece)
+        return at == len(text) and not _deeper(value, _ORJSON_DEPTH)
+    except TypeError:  # integers beyond 64 bits, deep nesting
+        return False
+
+
+def _loosely(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _flat(value: Any, write: Callable[[Any], str] = _loosely) -> Iterator[str]:
+    """The pieces of `value`'s JSON text, of at most _PIECE characters before they are escaped, without recursion; `write` gives those of scalars.
+
+    What waits on the stack is a value or a piece of text.
+    """
     stack: list[tuple[bool, Any]] = [(True, value)]
     while stack:
         is_value, top = stack.pop()
@@ -145,15 +186,20 @@ def _flat(value: Any) -> Iterator[str]:
         elif isinstance(top, dict):
             parts: list[tuple[bool, Any]] = [(False, "{")]
             for key, item in top.items():
-                parts += [(False, ("," if len(parts) > 1 else "") + json.dumps(key, ensure_ascii=False) + ":"), (True, item)]
+                parts += [(False, ("," if len(parts) > 1 else "") + write(key) + ":"), (True, item)]
             stack += reversed([*parts, (False, "}")])
         elif isinstance(top, list):
             parts = [(False, "[")]
             for item in top:
                 parts += [(False, "," if len(parts) > 1 else ""), (True, item)]
             stack += reversed([*parts, (False, "]")])
+        elif isinstance(top, str) and len(top) > _PIECE:
+            yield '"'
+            for start in range(0, len(top), _PIECE):
+                yield write(top[start:start + _PIECE])[1:-1]
+            yield '"'
         else:
-            yield json.dumps(top, ensure_ascii=False)
+            yield write(top)
 
 
 _BRACKETS = re.compile(r'\\.|["\[\]{}]', re.S)
@@ -242,13 +288,12 @@ def _sequence(text: str) -> list[dict[str, Any]] | None:
     while at < len(text):
         try:
             value, at = _LOOSE.raw_decode(text, at)
+            value = _decoded(value) if isinstance(value, str) else _mend(value)
         except (ValueError, RecursionError):
             return None
-        if isinstance(value, str):
-            value = _decoded(value)
         if not isinstance(value, dict):
             return None
-        values.append(_mend(value))
+        values.append(value)
         at = _skip_space(text, at)
     return values or None
 

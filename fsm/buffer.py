@@ -70,12 +70,16 @@ class Buffer:
         return self._decode(data) if data else ""
 
     def take(self) -> str:
-        """Everything, for the last time: the bytes are given back (the meter keeps counting them)."""
+        """Everything, for the last time: the bytes are given back."""
         text = self._decode(self._data)
+        self.drop()
+        return text
+
+    def drop(self) -> None:
+        """Give the bytes back (the meter keeps counting them)."""
         self._data = bytearray()
         self._cursor = None
         self._shown = 0
-        return text
 
     def _decode(self, data: bytearray) -> str:
         return mend(data.decode("utf-8", "surrogatepass")) if self.odd else data.decode()

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from fsm import _tables as T
+from fsm.arguments import written_as
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import end_case, stated_reason
 from fsm.errors import ErrorInfo, classify
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 #: what the calls of a failed stream are marked with, unless they have a reason of their own
 _STREAM_MARKS = {T.ERROR: "stream_error", T.MESSAGE_START: "stream_error", T.MESSAGE_STOP: "stream_error", T.EOF: "stream_incomplete",
                  T.CANCEL: "stream_cancelled", T.TIMEOUT: "stream_timed_out", T.OVERFLOW: "stream_overflow"}
-
-
-def _written_as(value: Any, text: str) -> bool:
-    try:
-        return orjson.dumps(value).decode() == text
-    except TypeError:  # integers beyond 64 bits, deep nesting
-        return False
 
 
 def _place(block: Block) -> tuple[int, int]:
@@ -82,7 +74,7 @@ class Ending:
         if self._table["arguments"] != "text":
             return {}
         return {call.id: call.raw for call in self._acc.calls.kept()
-                if not (call.invalid or call.made_up) and call.raw.strip() and not _written_as(call.input, call.raw)}
+                if not (call.invalid or call.made_up) and call.raw.strip() and not written_as(call.input, call.raw)}
 
     def _says_calls(self) -> bool:
         """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""

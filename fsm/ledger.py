@@ -101,7 +101,7 @@ class Ledger(Cases):
         block.open = False
         if isinstance(block, Call):
             block.sealed = True
-            block.buffer.take()
+            block.buffer.drop()
             if block.invalid:
                 self.note("invalid_call", f"{block.label} must not run: {block.invalid}")
                 self._emit(ToolInvalid(block.number, block.id, block.name, block.invalid, block.raw))

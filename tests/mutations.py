@@ -148,7 +148,12 @@ MUTATIONS = (
     one("scan-number", "6: unusual numbers", "lexer.h", "p - digits > 18 || (*digits == '0' && p - digits > 1)", "p - digits > 18"),
     one("scan-lines", "6: several data lines", "sse.pxi",
         "        if lines.breaks == 0:\n            if n >= 6", "        if lines.breaks >= 0:\n            if n >= 6"),
-    one("scan-cr", "6: carriage returns", "sse.pxi", "if not self.exact and memchr(self.win, c'\\r', self.win_len) is not NULL:", "if False:"),
+    one("scan-cr", "6: carriage returns", "sse.pxi",
+        "if memchr(p, c'\\r', n if n >= 0 else end - p) is not NULL:\n                    self.go_exact(p,", "if False:\n                    self.go_exact(p,"),
+    one("scan-cr-carried", "6: carriage returns in the rest of an event", "sse.pxi",
+        "if memchr(p, c'\\r', n if n >= 0 else end - p) is not NULL:\n                    self.go_exact(NULL,",
+        "if False:\n                    self.go_exact(NULL,"),
+    one("scan-cr-name", "6: carriage returns in an event's name", "sse.pxi", " or memchr(p + 7, c'\\r', data - p - 7) is not NULL", ""),
     # usage reports that are kept back
     one("counts-fall", "a count that falls", "lexer.h", "now < old || now > 18", "now > 18"),
     one("counts-less", "a count that is less", "lexer.h", " || (now == old && memcmp(p, k, (size_t)now) < 0)", ""),

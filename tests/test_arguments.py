@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,79 @@ def test_integers_stay_exact():  # R-21
     n = 12345678901234567890123
     assert parse(f'{{"id":{n}}}').value == {"id": n}
     assert isinstance(parse(f'{{"id":{n}}}').value["id"], int)
+
+
+@pytest.mark.parametrize("text", ['{"a":1e400}', '{"a":-1e400}', '{"a":1e400,"b":"\\ud83d"}', '{"a":1e400,"b":"\n"}', '{"a":1}{"a":[1e400]}'])
+def test_a_number_that_no_float_can_hold_is_refused(text: str):
+    """Infinity could never be sent back."""
+    assert parse(text).value is None
+    assert parse(text).fault == "unparsable_arguments"
+
+
+LARGE = " " * arguments._LARGE
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+                    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@given(JSON)
+def test_large_texts_are_read_like_small_ones(value: object):
+    text = json.dumps(value)
+    assert repr(arguments.loads(text + LARGE)) == repr(arguments.loads(text))
+
+
+@pytest.mark.parametrize("text", [
+    "1e400", "[1e400]", "-0", "-0.0", "1E5", "1.", "01", "-", "+1", ".5", "1e", "NaN", "[Infinity]", "-Infinity", '"\\ud83d"', '"\\ud83d\\ude00"', '"\x01"',
+    '"\x7f"', '"\\x"', "[1,]", '{"a":1,}', "[1] x", " [1] ", "\n[1]", "\x0b[1]", "123456789012345678901234567890", "-9223372036854775809", "1e22",
+    "0.1e-400", '{"a":1,"a":2}', '"\\/"', '"\ufeff"', "\ufeff1", "18446744073709551616", "[]]", "", "null", "[" * 300 + "]" * 300, "[" * 5000 + "]" * 5000,
+    '"\\u0000"', "tru", "'a'", "{a:1}", "[1 2]", '{"a" 1}', "\x00"])
+def test_what_is_odd_is_odd_in_large_texts(text: str):
+    def said(text: str) -> str:
+        try:
+            return repr(arguments.loads(text))
+        except ValueError:
+            return "refused"
+
+    assert said(text + LARGE) == said(text)
+
+
+@given(st.text(alphabet='{}[]",:\\0123456789.eE+-truefalsn u\x00\x1f\x7fé状😀\t\n', max_size=40), st.integers(0, 200))
+def test_faults_in_large_texts(noise: str, at: int):
+    good = '{"a": [1, 2.5, -3e10, "x\\n\\u00e9é状", true, false, null, {"b": {}}], "c": "\\ud83d\\ude00", "d": 12345678901234567890123}'
+    text = good[:at] + noise + good[at:]
+
+    def said(text: str) -> tuple:
+        parsed = parse(text)
+        return repr(parsed.value), parsed.fault
+
+    assert said(text + LARGE) == said(text)
+
+
+def as_orjson_writes(value: object) -> str | None:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return None
+
+
+@given(JSON, st.sampled_from(["", "é", "\x1f", '"', "\\", "\u2028", "😀", "\x7f"]), st.integers(4080, 4100))
+def test_a_large_value_is_compared_in_pieces(value: object, char: str, near: int):
+    """The same verdict as that of one `orjson.dumps`, which takes a multiple of the bytes."""
+    large = {"value": value, "text": char * 3 + "x" * near + char * 3 + "y" * arguments._LARGE + char, char: [value, {"a": value}]}
+    text = as_orjson_writes(large)
+    if text is None:
+        assert not arguments.written_as(large, json.dumps(large, ensure_ascii=False, separators=(",", ":")))
+    else:
+        assert arguments.written_as(large, text)
+        for i in (0, 5, len(text) // 2, len(text) - 1):
+            assert not arguments.written_as(large, text[:i] + " " + text[i:])
+            assert not arguments.written_as(large, text[:i] + text[i + 1:])
+        assert not arguments.written_as(large, text + "}")
+
+
+@pytest.mark.parametrize("depth", [200, 252, 253, 254, 255, 256, 300])
+def test_depth_of_a_large_value(depth: int):
+    value: dict = {"text": "x" * arguments._LARGE, "deep": json.loads("[" * depth + "]" * depth)}
+    assert arguments.written_as(value, arguments.compact(value)) == (as_orjson_writes(value) is not None)
 
 
 # ---------------------------------------------------------------- the repairs
