@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import fooled, gates, instructions, peers, report, suite
+from benchmarks import fooled, gates, instructions, linear, peers, report, suite
 from benchmarks.measure import ROUNDS, measure
 from fsm import BACKEND
 
@@ -18,7 +18,7 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser("python -m benchmarks", description="Speed as a multiple of orjson.loads on the same payloads in the same run.")
     p.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"interleaved rounds (default {ROUNDS})")
     p.add_argument("--gates", action="store_true", help="measure only what has a gate; exit 1 if one is missed")
-    p.add_argument("--gate-share", type=float, default=1.0, metavar="X", help="scale the ratio gates (0.5 on noisy machines)")
+    p.add_argument("--gate-share", type=float, default=1.0, metavar="X", help="scale the gates of what is timed (0.5 on noisy machines)")
     p.add_argument("--instructions", action="store_true", help="count instructions per event with callgrind (with --gates: gate them too)")
     p.add_argument("--no-ratios", action="store_true", help="with --gates --instructions: the instruction gates alone")
     p.add_argument("--peers", action="store_true", help="also compare with the packages of requirements-peers.txt that are installed")
@@ -34,6 +34,7 @@ def check_gates(share: float, rounds: int, ratios: bool, counts: bool) -> int:
     if ratios:
         results = measure(suite.cases(g.key for g in gates.RATIOS), rounds)
         verdicts += gates.judge(gates.RATIOS, {key: r.ratio for key, r in results.items()}, share)
+        verdicts += gates.judge(gates.LINEAR, linear.measure([g.key for g in gates.LINEAR], rounds), share)
         print(report.origin(rounds, "python -m benchmarks --gates"))
     if counts:
         counted = instructions.count(g.key for g in gates.INSTRUCTIONS)

@@ -79,6 +79,11 @@ def huge(dialect: str, size: int = 1_000_000, piece: int = 12, seed: int = 1) ->
     return _stream(f"{dialect}-huge-{size}", dialect, "ascii", [], [], fragments, arguments)
 
 
+def text(dialect: str, pieces: list[str]) -> Stream:
+    """Nothing but text, in these deltas of ASCII."""
+    return _stream(f"{dialect}-text-{len(pieces)}", dialect, "ascii", [], pieces, [], {})
+
+
 def _stream(name: str, dialect: str, flavour: str, thinking: list[str], text: list[str], fragments: list[str], arguments: dict[str, Any]) -> Stream:
     """The bytes of a turn, and the content blocks that must come out of them."""
     wire = wires.WIRES[dialect]

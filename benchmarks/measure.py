@@ -120,7 +120,7 @@ def yardstick(stream: Stream) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def _no_gc() -> Iterator[None]:
+def no_gc() -> Iterator[None]:
     gc.collect()
     gc.disable()
     try:
@@ -150,7 +150,7 @@ def measure(cases: Sequence[Case], rounds: int = ROUNDS) -> dict[Key, Result]:
     seconds: dict[Key, list[float]] = {case.key: [] for case in cases}
     ratios: dict[Key, list[float]] = {case.key: [] for case in cases}
     for _ in range(rounds):
-        with _no_gc():
+        with no_gc():
             for case, run, times, base, base_times in turns:
                 unit = _time(base, base_times)
                 took = _time(run, times)

@@ -6,12 +6,13 @@ No test here measures time.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import gates, measure, report, suite
+from benchmarks import gates, linear, measure, report, suite
 from benchmarks.afternoon import PARSERS
 from benchmarks.data import DIALECTS, FLAVOURS, Stream, huge, make
 from benchmarks.measure import Case, Key, Result, WrongAnswerError
@@ -115,9 +116,25 @@ class TestGates:
         assert [v.bound for v in verdicts] == [450, 750]
         assert {v.passed for v in verdicts} == {passed}
 
-    @pytest.mark.parametrize(("factor", "code"), [(2.0, 0), (0.4, 1)])
-    def test_exit_code(self, monkeypatch, capsys, factor, code):
+    @pytest.mark.parametrize(("measured", "share", "passed"), [(1.3, 1.0, True), (1.31, 1.0, False), (2.6, 0.5, True), (2.61, 0.5, False)])
+    def test_a_share_makes_upper_bounds_of_what_is_timed_easier_too(self, measured, share, passed):
+        verdicts = gates.judge(gates.LINEAR, {g.key: measured for g in gates.LINEAR}, share)
+        assert len(verdicts) == 2 * len(linear.SHAPES)
+        assert {v.passed for v in verdicts} == {passed}
+
+    @pytest.mark.parametrize("gate", gates.LINEAR, ids=lambda g: f"{g.key.dialect}-{g.key.size}")
+    def test_linear_streams_know_their_answers(self, monkeypatch, gate):
+        shape = linear.SHAPES[gate.key.size]
+        monkeypatch.setitem(linear.SHAPES, gate.key.size, shape._replace(size=max(shape.size // 512, 800)))
+        assert linear.measure([gate.key], 1)[gate.key] > 0
+        monkeypatch.setitem(linear.SHAPES, gate.key.size, shape._replace(size=800, make=lambda d, n: replace(shape.make(d, n), content=[])))
+        with pytest.raises(WrongAnswerError):
+            linear.measure([gate.key], 1)
+
+    @pytest.mark.parametrize(("factor", "slow", "code"), [(2.0, 1.0, 0), (0.4, 1.0, 1), (2.0, 4.0, 1)])
+    def test_exit_code(self, monkeypatch, capsys, factor, slow, code):
         results = {key: Result(value, 1.0, 1) for key, value in self.measured(factor).items()}
+        monkeypatch.setattr(main.linear, "measure", lambda keys, rounds: dict.fromkeys(keys, slow))
         monkeypatch.setattr(main, "measure", lambda cases, rounds: results)
         monkeypatch.setattr(main.suite, "cases", lambda keys: [])
         monkeypatch.setattr(main, "BACKEND", "compiled")
