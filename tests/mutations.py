@@ -53,7 +53,8 @@ MUTATIONS = (
     # 2: holes at values only
     Mutation("hole-kind", "2: a discriminator is no hole", (
         ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:", "if False:"),
-        ("scan.pxi", "                if role == FSM_ROLE_KIND:\n", "                if role == FSM_ROLE_KIND and note(s, HOLE_STRING, p + 1, p + 1 + FSM_WORDS[i].size):\n"))),
+        ("scan.pxi", "                if role == FSM_ROLE_KIND:\n",
+         "                if role == FSM_ROLE_KIND and note(s, HOLE_STRING, p + 1, p + 1 + FSM_WORDS[i].size):\n"))),
     Mutation("hole-empty", "2: a null-checked field is no hole", (
         ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:", "if False:"),
         ("scan.pxi", "    if role == FSM_ROLE_EMPTY:\n        return nothing(s, p)",
