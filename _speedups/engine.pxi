@@ -287,9 +287,10 @@ cdef class Shortcut:
         return 0
 
     cdef int clear(self) except -1:
-        self.used = 0
-        self.route = NULL
-        self.blocks.clear()
+        if self.used:
+            self.used = 0
+            self.route = NULL
+            del self.blocks[:]
         return 0
 
     cpdef forget(self):

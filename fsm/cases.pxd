@@ -1,3 +1,5 @@
+cimport cython
+
 from fsm cimport _tables as T
 from fsm.blocks cimport Block
 from fsm.calls cimport Calls
@@ -19,6 +21,7 @@ cdef class Cases:
     cdef public list blocks, out
     cdef public Calls calls
     cdef public Block pending, found, _loose, _touched, _last_thinking
+    @cython.locals(call=Block)
     cpdef owner(self, event, index)
     cpdef _case_message_start(self, NormalizedEvent ev)
     cpdef _case_text(self, NormalizedEvent ev)
@@ -29,8 +32,11 @@ cdef class Cases:
     cpdef _case_block_start(self, NormalizedEvent ev)
     cpdef _case_opaque(self, NormalizedEvent ev)
     cpdef _case_reason(self, NormalizedEvent ev)
+    @cython.locals(block=Block)
     cpdef _lookup(self, index, kind)
+    @cython.locals(block=Block)
     cpdef _at(self, index, kind)
+    @cython.locals(slot=list, block=Block)
     cpdef open_at(self, index)
 
 cpdef end_case(Cases acc, bint at_eof)

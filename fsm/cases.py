@@ -116,10 +116,13 @@ class Cases:
 
     def open_at(self, index: int | None) -> Sequence[Block]:
         """The open blocks at a wire index, whatever their kind: one, but where an upstream mixes kinds on an index."""
-        slot = self._slots.get(index, ()) if index is not None else ()
+        slot = self._slots.get(index) if index is not None else None
+        if slot is None:
+            return ()
         if len(slot) == 1:
-            return slot if slot[0].open else ()
-        return [b for b in slot if b.open] if slot else ()
+            block = slot[0]
+            return slot if block.open else ()
+        return [b for b in slot if b.open]
 
     def _case_signature(self, ev: NormalizedEvent) -> int:
         if not ev.signature:

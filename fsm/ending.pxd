@@ -1,3 +1,5 @@
+cimport cython
+
 from fsm cimport _tables as T
 from fsm.accumulator cimport Accumulator
 from fsm.blocks cimport Block, Call
@@ -8,8 +10,11 @@ cdef class Ending:
     cpdef complete(self, bint at_eof)
     cpdef _arguments(self)
     cpdef _apply_snapshot(self)
+    @cython.locals(block=Block, call=Call)
     cpdef _settle(self, mark, bint announce, bint failed=*)
     cpdef _settle_block(self, Block block, bint failed)
     cpdef _settle_call(self, Call call, mark, bint announce, bint failed)
+    @cython.locals(block=Block, last=Py_ssize_t, sorted_=bint)
     cpdef list _ordered(self)
+    @cython.locals(block=Block)
     cpdef list _content(self)

@@ -165,7 +165,10 @@ class Ending:
         return blocks if sorted_ or not self._table["positional"] else sorted(blocks, key=_place)
 
     def _content(self) -> list[dict[str, Any]]:
-        return [block.canonical() for block in self._ordered()]
+        content = []
+        for block in self._ordered():
+            content.append(block.canonical())
+        return content
 
     # ------------------------------------------------------------ restatements
 

@@ -100,15 +100,7 @@ class Ledger(Cases):
             self._loose = None
         block.open = False
         if isinstance(block, Call):
-            block.sealed = True
-            block.buffer.drop()
-            if block.invalid:
-                self.note("invalid_call", f"{block.label} must not run: {block.invalid}")
-                self._emit(ToolInvalid(block.number, block.id, block.name, block.invalid, block.raw))
-            else:
-                assert block.name is not None
-                assert block.input is not None
-                self._emit(ToolReady(block.number, block.id, block.name, block.input))
+            self._archive_call(block)
         elif block.kind == OPAQUE:
             _fold_input(block, self.limits.depth)
         else:
@@ -120,27 +112,41 @@ class Ledger(Cases):
         if block.announced and not block.left_out:
             self._emit(BlockFinished(block.number, block.canonical()))
 
+    def _archive_call(self, call: Call) -> None:
+        call.sealed = True
+        call.buffer.drop()
+        if call.invalid:
+            self.note("invalid_call", f"{call.label} must not run: {call.invalid}")
+            self._emit(ToolInvalid(call.number, call.id, call.name, call.invalid, call.raw))
+        else:
+            assert call.name is not None
+            assert call.input is not None
+            self._emit(ToolReady(call.number, call.id, call.name, call.input))
+
     def note_surrogates(self, block: Block) -> None:
         if "\ufffd" in block.buffer.text():
             self.note("lone_surrogate", f"block {block.number} held half a surrogate pair")
 
     def _stop(self, block: Block) -> None:
         """The block's own stop."""
-        if not isinstance(block, Call):
+        if isinstance(block, Call):
+            self._stop_call(block)
+        else:
             self._archive(block)
-            return
-        block.stopped = True
-        if block.twin_of is not None:
-            first = block.twin_of
-            if not first.sealed or not self.calls.settle_twin(block):
-                block.open = False
+
+    def _stop_call(self, call: Call) -> None:
+        call.stopped = True
+        if call.twin_of is not None:
+            first = call.twin_of
+            if not first.sealed or not self.calls.settle_twin(call):
+                call.open = False
                 return
-            self._announce(block)
-        elif self.calls.wants_arguments(block):
-            block.open = False  # undecided: a stray fragment may still bring them
+            self._announce(call)
+        elif self.calls.wants_arguments(call):
+            call.open = False  # undecided: a stray fragment may still bring them
             return
-        self.calls.judge(block)
-        self._archive(block)
+        self.calls.judge(call)
+        self._archive(call)
 
     # ------------------------------------------------------------ telling the caller
 
