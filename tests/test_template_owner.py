@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import fsm
+from fsm import _tables as T
 from helpers import frame
 from test_template import CHAT, END, PRIME, START, TOOL, agree, appended, chunk, closed, delta, opened, outcome
 
@@ -55,6 +56,16 @@ def test_nothing_is_appended_in_a_terminal_state():
             seen.append(r.end().to_dict() | {"metrics": 0})
             assert r._framing.appended == (0 if engine == "python" else 3)
         assert seen[0] == seen[1] == seen[2]
+
+
+def test_the_state_is_looked_at_on_every_hit():
+    """Whatever moved it: the route of the last hit still stands here, as it never does when an event moves the state."""
+    r = fsm.Reconstructor(engine="compiled")
+    r.feed(PRIME)
+    r._acc.stepper.state = T.COMPLETED
+    r.feed(delta("late") + delta("late"))
+    assert r._framing.appended == 3
+    assert r._acc.blocks[0].buffer.text() == "abc"
 
 
 @pytest.mark.parametrize(("kind", "field"), [("thinking_delta", "thinking"), ("input_json_delta", "partial_json")])
