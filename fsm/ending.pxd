@@ -14,7 +14,7 @@ cdef class Ending:
     cpdef _settle(self, mark, bint announce, bint failed=*)
     cpdef _settle_block(self, Block block, bint failed)
     cpdef _settle_call(self, Call call, mark, bint announce, bint failed)
-    @cython.locals(block=Block, last=Py_ssize_t, sorted_=bint)
+    @cython.locals(block=Block, sorted_=bint)
     cpdef list _ordered(self)
     @cython.locals(block=Block)
     cpdef list _content(self)
