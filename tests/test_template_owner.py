@@ -58,6 +58,26 @@ def test_nothing_is_appended_in_a_terminal_state():
         assert seen[0] == seen[1] == seen[2]
 
 
+def test_a_hit_of_another_kind_than_the_last_append():
+    """Text and thinking share an index; the last text went by the scanner, which learned nothing of an event cut inside its blank line."""
+    think = delta("some thought ", 0, "thinking_delta", "thinking").replace(b"\n", b"\r\n")
+    text = delta("a text long enough for room behind it ", 0).replace(b"\n", b"\r\n")
+    begin = START + opened(0, "thinking")
+    agree(begin + think * 3 + text, text[:-1], text[-1:] + think, think + text[:-1], text[-1:] + think + END)
+    r = fsm.Reconstructor(engine="compiled")
+    for chunk_ in (begin + think * 3 + text, text[:-1], text[-1:] + think, END):
+        r.feed(chunk_)
+    thinking, said = r.end().message.content
+    assert thinking["thinking"] == "some thought " * 4
+    assert said["text"] == "a text long enough for room behind it " * 2
+
+
+@pytest.mark.parametrize("limit", range(6, 24))
+def test_the_limit_is_met_at_another_block(limit: int):
+    agree(PRIME + opened(1) + delta("to 1", 1) + delta("to 0") + delta("to 1", 1) + delta("to 0") + delta("to 0") + END,
+          limits=fsm.Limits(content_bytes=limit))
+
+
 def test_the_state_is_looked_at_on_every_hit():
     """Whatever moved it: the route of the last hit still stands here, as it never does when an event moves the state."""
     r = fsm.Reconstructor(engine="compiled")
