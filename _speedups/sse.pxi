@@ -64,6 +64,7 @@ cdef class SSEParser:
         list data
         # the short cut
         Shortcut hot
+        Py_ssize_t usual        # the size of the last event that was scanned
 
     def __cinit__(self, Py_ssize_t max_bytes):
         self.max_bytes = max_bytes
@@ -181,6 +182,7 @@ cdef class SSEParser:
         cdef const char* p
         cdef const char* end
         cdef Py_ssize_t n
+        cdef bint seen = False
         cdef Lines lines
         cdef object frame
         while not self.overflowed:
@@ -220,7 +222,8 @@ cdef class SSEParser:
             else:
                 if self.hot is not None:
                     n = self.hits(p, end)
-                    if n == 0:
+                    seen = n == 0 and end - p >= self.usual  # else it has most likely no end yet
+                    if seen:
                         n = self.scanned(p, end)
                     if n:
                         self.win_pos += n
@@ -237,7 +240,7 @@ cdef class SSEParser:
                         return self.too_long()
                     return None
                 self.win_pos += n + 2
-                frame = self.block(p, n, self.win_at + self.win_pos - n - 2, &lines, True)
+                frame = self.block(p, n, self.win_at + self.win_pos - n - 2, &lines, seen)
             if frame is not None:
                 return frame
         return None
@@ -266,6 +269,7 @@ cdef class SSEParser:
         behind = self.hot.scan_event(p, data + 6, end)
         if behind is NULL:
             return 0
+        self.usual = behind - p
         self.events += 1
         self.appended += 1
         return behind - p
@@ -305,6 +309,7 @@ cdef class SSEParser:
         if skip == 0:
             return self.odd_block(p, n, at)
         if self.hot is not None and not seen and self.hot.scan_at(p, n + 2, p + skip, p + n):
+            self.usual = n + 2
             self.events += 1
             self.appended += 1
             return None

@@ -114,7 +114,22 @@ def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two argument objects are equal as JSON: true is not 1, and 1 is not 1.0."""
-    return a == b and identity(a) == identity(b)
+    stack = [(a, b)]
+    while stack:
+        a, b = stack.pop()
+        if type(a) is not type(b):
+            return False
+        if type(a) is dict:
+            if a.keys() != b.keys():
+                return False
+            stack += [(value, b[key]) for key, value in a.items()]
+        elif type(a) is list:
+            if len(a) != len(b):
+                return False
+            stack += zip(a, b, strict=True)
+        elif a != b or (type(a) is float and repr(a) != repr(b)):  # 0.0 is not -0.0
+            return False
+    return True
 
 
 def identity(value: Any) -> str:

@@ -121,7 +121,7 @@ class Calls:
     def restate(self, call: Call, text: str) -> None:
         """The input of `call` stated in full: kept where it says more than was streamed so far, compared at the seal."""
         if call.sealed:
-            if call.invalid is None and not arguments.same(arguments.parse(text, self._depth).value, call.input):
+            if call.invalid is None and text != call.raw and not arguments.same(arguments.parse(text, self._depth).value, call.input):
                 self._contradicted(call, text)
                 call.invalid = "contradicted"
         elif call.snapshot is None:
@@ -228,7 +228,7 @@ class Calls:
         assert value is not None
         if call.ambiguous:
             return "ambiguous"
-        if call.snapshot is not None and call.raw is not call.snapshot:
+        if call.snapshot is not None and call.raw != call.snapshot:
             restated = arguments.parse(call.snapshot, self._depth).value
             if not arguments.same(restated, value):
                 self._contradicted(call, call.snapshot)

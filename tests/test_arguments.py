@@ -76,6 +76,21 @@ def test_faults_in_large_texts(noise: str, at: int):
     assert said(text + LARGE) == said(text)
 
 
+@given(JSON, JSON)
+def test_same_is_equality_as_json(a: object, b: object):
+    """Equal JSON texts, whatever the order of keys."""
+    for x, y in ((a, b), (a, json.loads(json.dumps(a))), ([a, {"k": b}], [a, {"k": b}])):
+        assert arguments.same(x, y) == (arguments.identity(x) == arguments.identity(y))
+
+
+@pytest.mark.parametrize(("a", "b", "equal"), [
+    ({"a": 1}, {"a": True}, False), ({"a": 1}, {"a": 1.0}, False), ({"a": 0.0}, {"a": -0.0}, False), ({"a": [1, 2]}, {"a": [1]}, False),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True), ({"a": None}, {}, False), ({"a": {}}, {"a": []}, False), (None, None, True), (None, {}, False)])
+def test_same(a: object, b: object, equal: bool):
+    assert arguments.same(a, b) is equal
+    assert arguments.same(b, a) is equal
+
+
 def as_orjson_writes(value: object) -> str | None:
     try:
         return orjson.dumps(value).decode()
