@@ -113,6 +113,31 @@ def test_a_pushed_report_is_between(tiers: tuple[str, ...]):
     assert got[0][0]["input_tokens"] == 10
 
 
+def test_a_pushed_report_is_what_the_next_is_compared_with(tiers: tuple[str, ...]):
+    """The basis changed at the first report behind it, whose bytes are those of the last one before it."""
+    got = []
+    for engine in TIERS:
+        r = fsm.Reconstructor("gemini", engine=engine, deltas="none")
+        for _ in range(4):
+            r.feed(gemini("a", counts(4, cachedContentTokenCount=5)))
+        r.push({"type": "usage", "usage": {"promptTokenCount": 99, "cachedContentTokenCount": 1}})
+        r.feed(gemini("b", counts(4, cachedContentTokenCount=5)) + gemini("c", counts(4, cachedContentTokenCount=6)) + END)
+        got.append([(a.kind, a.event, a.offset, a.detail) for a in r.end().anomalies])
+    assert got == [got[0]] * 4
+    assert [(kind, event) for kind, event, _offset, _detail in got[0]][:1] == [("usage_basis_changed", 5)]
+
+
+@pytest.mark.parametrize("number", [b"07", b"00", b"-7", b"7.5", b"7e1", b"7.", b"+7"])
+def test_numbers_that_are_not_plainly_whole_go_the_slow_way(tiers: tuple[str, ...], number: bytes):
+    """Some are no JSON at all, which ends the stream."""
+    good = [gemini("x", counts(n)) for n in (2, 3, 4)]
+    field = b'"candidatesTokenCount": '
+    odd = [gemini("x", counts(5)).replace(field + b"5", field + number.replace(b"7", digit)) for digit in (b"5", b"7", b"8")]
+    assert appended([START, *good, *odd]) == appended([START, *good]) == 3
+    for deltas in ("none", "chunk", "each"):
+        assert disagreement([START, *good, *odd, END], "gemini", tiers, deltas=deltas) is None
+
+
 def test_chat_reports_too(tiers: tuple[str, ...]):
     parts = [chat("a", {"prompt_tokens": 7, "completion_tokens": n, "prompt_tokens_details": None}) for n in range(1, 9)]
     assert appended(parts, dialect="openai-chat") == 7

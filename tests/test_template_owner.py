@@ -58,6 +58,16 @@ def test_nothing_is_appended_in_a_terminal_state():
         assert seen[0] == seen[1] == seen[2]
 
 
+def test_a_carriage_return_in_the_name():
+    """It ends the line: what stands behind it is another."""
+    whole = delta("z")
+    at = whole.index(b"\ndata")
+    for between in (b"\rdata: 1", b"\r", b"\r: comment", b"\revent: other"):
+        odd = whole[:at] + between + whole[at:]
+        agree(PRIME + odd + delta("d") + END)
+        agree(PRIME, odd + odd, delta("d") + END)
+
+
 def test_a_hit_of_another_kind_than_the_last_append():
     """Text and thinking share an index; the last text went by the scanner, which learned nothing of an event cut inside its blank line."""
     think = delta("some thought ", 0, "thinking_delta", "thinking").replace(b"\n", b"\r\n")
