@@ -1,8 +1,7 @@
 """Other ways from a body to a message, each as its users would go, on a stream of 200 deltas in 4 KiB chunks.
 
 Vendors' clients read from a mock transport and their stream helper builds the message; pure SSE parsers get `json.loads` and
-the obvious lists of pieces. Clients are made before the clock starts. Every answer is checked against the stream's content;
-google-genai is not here, since it reads only Gemini's streams and `data` has none.
+the obvious lists of pieces. Clients are made before the clock starts. Every answer is checked against the stream's content.
 """
 
 from __future__ import annotations
@@ -80,12 +79,44 @@ def _openai(stream: Stream, chunks: Sequence[bytes]) -> Run:
 
     http = http_of(openai.OpenAI(api_key="none"))
     client = openai.OpenAI(api_key="none", http_client=http.Client(transport=transport(http, chunks)))
+    if stream.dialect == "openai-responses":
+        return lambda: _responses(client)
 
     def run() -> Content:
         with client.chat.completions.stream(model="m", messages=[{"role": "user", "content": "?"}]) as events:
             message = events.get_final_completion().choices[0].message
         calls = [(c.id, c.function.name, c.function.arguments) for c in message.tool_calls]
         return _blocks(message.reasoning_content, None, message.content, calls)
+
+    return run
+
+
+def _responses(client: Any) -> Content:
+    with client.responses.stream(model="m", input="?") as events:
+        thinking, text, call = events.get_final_response().output
+    out = _blocks(thinking.summary[0].text, None, text.content[0].text, [(call.call_id, call.name, call.arguments)])
+    for block, item in zip(out, (thinking, text, call), strict=True):
+        block["item_id"] = item.id
+    return out
+
+
+def _google_genai(stream: Stream, chunks: Sequence[bytes]) -> Run:
+    """google-genai gives out chunks and adds nothing up; the lists of pieces are its users'."""
+    import httpx
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client(api_key="none", http_options=types.HttpOptions(client_args={"transport": transport(httpx, chunks)}))
+
+    def run() -> Content:
+        thinking, text, calls = [], [], []
+        for chunk in client.models.generate_content_stream(model="m", contents="?"):
+            for part in chunk.candidates[0].content.parts:
+                if part.function_call:
+                    calls.append((part.function_call.id, part.function_call.name, part.function_call.args))
+                else:
+                    (thinking if part.thought else text).append(part.text)
+        return _blocks("".join(thinking), None, "".join(text), calls)
 
     return run
 
@@ -237,7 +268,8 @@ def _litellm(stream: Stream, chunks: Sequence[bytes]) -> Run:
 
 PEERS: dict[str, tuple[tuple[str, ...], Callable[[Stream, Sequence[bytes]], Run]]] = {
     "anthropic": (("anthropic",), _anthropic),
-    "openai": (("openai-chat",), _openai),
+    "openai": (("openai-chat", "openai-responses"), _openai),
+    "google-genai": (("gemini",), _google_genai),
     "httpx-sse": (("anthropic", "openai-chat"), _httpx_sse),
     "sseclient-py": (("anthropic", "openai-chat"), _sseclient),
     "langchain-core": (("openai-chat",), _langchain),
