@@ -4,7 +4,7 @@ A module of `fsm` with a `.pxd` beside it is compiled as it stands: the `.pxd` g
 calls, the `.py` stays the one source, and Python runs that where nothing was compiled. `fsm._backend` takes all or nothing.
 
 Without a C compiler (or with FSM_PURE_PYTHON=1) the package installs in pure Python and says so; with
-FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds with ASan and UBSan.
+FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds with ASan and UBSan, FSM_SCALAR=1 without SSE2.
 """
 
 from __future__ import annotations
@@ -58,11 +58,12 @@ def extensions() -> list[Extension]:
 
     args = ["-O3", "-g0", "-Wno-unreachable-code", "-Wno-array-bounds"] if os.name == "posix" else ["/O2"]
     link: list[str] = []
+    macros: list[tuple[str, str | None]] = [("FSM_SCALAR", "1")] if flag("FSM_SCALAR") else []
     if flag("FSM_SANITIZE"):
         args = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
         link = ["-fsanitize=address,undefined"]
     extension = Extension("fsm._speedups", ["_speedups/_speedups.pyx"], include_dirs=["_speedups"], extra_compile_args=args, extra_link_args=link,
-                          depends=sorted(glob("_speedups/*.pxi") + glob("_speedups/*.h")))
+                          define_macros=macros, depends=sorted(glob("_speedups/*.pxi") + glob("_speedups/*.h")))
     pxd = sorted(Path("fsm").rglob("*.pxd"))
     cold = [Extension(".".join(path.with_suffix("").parts), [str(source)], extra_compile_args=args, extra_link_args=link, depends=[str(p) for p in pxd])
             for path in pxd if (source := path.with_suffix(".py")).name != "_tables.py"]

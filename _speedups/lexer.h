@@ -4,6 +4,8 @@
  * UTF-8 are refused here, and the slow path decides what they are worth. Nothing is written: a string is first lexed
  * to its end, and only copied once the whole event was understood. So a refusal never has to be undone.
  *
+ * FSM_SCALAR leaves out what needs SSE2, as on a processor that has none: for tests.
+ *
  * All functions read only [p, e). */
 
 #ifndef FSM_LEXER_H
@@ -12,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__SSE2__) || defined(_M_X64)
+#if (defined(__SSE2__) || defined(_M_X64)) && !defined(FSM_SCALAR)
 #include <emmintrin.h>
 #define FSM_SSE2 1
 #endif
