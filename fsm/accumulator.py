@@ -64,8 +64,8 @@ class Accumulator(Ledger):
         This short cut is what the compiled engine does for whole streams; `handle` would do the same, more slowly.
         """
         block = self.pending
-        if block is None or block.event != event or block.index != index or not block.open:
-            block = self.owner(event, index)
+        if event == T.TOOL_INPUT_DELTA or block is None or block.event != event or block.index != index or not block.open:
+            block = self.owner(event, index)  # of a call also while it is pending: another one may have its index now
         if block is None or self.stepper.state != T.HOT[event]:
             if event == T.TOOL_INPUT_DELTA:
                 self.handle(NormalizedEvent(event, index, fragment=text))

@@ -10,6 +10,7 @@ import pytest
 import fsm
 from fsm import _tables as T
 from helpers import frame
+from tiers import TIERS
 from test_template import CHAT, END, PRIME, START, TOOL, agree, appended, chunk, closed, delta, opened, outcome
 
 
@@ -131,6 +132,18 @@ def test_interleaved_calls():
     for piece in pieces:
         chat += arguments(piece, 0) + arguments(piece, 1)
     agree(chat + chunk("", '"tool_calls"'), fast=10)
+
+
+def test_a_second_call_on_an_index_while_the_first_is_written_to():
+    """A stray fragment goes to the first, the only one that lacks arguments; the index is the second's from its start on."""
+    second = TOOL.replace(b'"id":"t0"', b'"id":"t1"')
+    body = [TOOL, arguments("{}", 7), second, arguments(r"{\"a\":", 7), arguments("1}", 0), chunk("", '"tool_calls"')]
+    agree(*body)
+    for engine in TIERS:
+        r = fsm.Reconstructor("openai-chat", engine=engine)
+        for part in body[:5]:
+            r.feed(part)
+        assert [call.buffer.text() for call in r._acc.calls.all] == ['{}{"a":', "1}"], engine
 
 
 def test_a_call_without_an_index():
