@@ -54,7 +54,7 @@ class Gemini(Dialect):
             self._meta(payload)
         candidates = payload.get("candidates")
         candidates = candidates if isinstance(candidates, list) else []
-        numbered = any(isinstance(c, dict) and "index" in c for c in candidates)
+        numbered = _numbered(candidates)
         for at, candidate in enumerate(candidates):
             if isinstance(candidate, dict) and (number(candidate.get("index")) or 0 if numbered else at) == self.choice:
                 self._candidate(candidate, raw, *path, "candidates", at)
@@ -157,6 +157,10 @@ class Gemini(Dialect):
     def _value(piece: dict[str, Any], raw: bytes, *path: str | int) -> Any:
         key = next((k for k in VALUES if k in piece), None)
         return None if key is None or key == "nullValue" else exactly(piece[key], raw, *path, key)
+
+
+def _numbered(candidates: list[Any]) -> bool:
+    return any(isinstance(c, dict) and "index" in c for c in candidates)
 
 
 def _error(error: Any) -> NormalizedEvent:

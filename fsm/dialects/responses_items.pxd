@@ -1,0 +1,1 @@
+# Pure functions: nothing to declare, compiled as they stand.
