@@ -65,10 +65,7 @@ cdef class Buffer:
             n = <Py_ssize_t>fsm_unescape(text, end, self.data + self.size)
         else:
             memcpy(self.data + self.size, text, n)
-        if flags & FSM_WIDE:
-            self.wide = True
-        self.size += n
-        self.meter.used += n
+        self.keep(n, flags)
         return 0
 
     cdef inline void keep(self, Py_ssize_t n, int flags) noexcept:
