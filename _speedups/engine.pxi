@@ -115,8 +115,8 @@ cdef class Shortcut:
             behind = match(t, p, p + most if end - p > most else end, &m)
             if behind is NULL:
                 return p
-            if m.copied and not t.more and route.index == m.index and route.event == t.event and self.may(route, m.text_end - m.text):
-                (<Buffer>route.buffer).keep(m.text_end - m.text, m.flags)
+            if m.copied >= 0 and not t.more and route.index == m.index and route.event == t.event and self.may(route, m.text_end - m.text):
+                (<Buffer>route.buffer).keep(m.copied, m.flags)
                 if self.each:
                     self.tell()
             elif t.placing:
@@ -152,8 +152,8 @@ cdef class Shortcut:
         """Whether what was scanned was appended."""
         if s.counts is not NULL and not self.counts_up(s.counts, s.counts_end):
             return False
-        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, False, s.begin, s.end) if s.index < 0
-                else self.append(s.event, s.index, s.text, s.text_end, s.flags, False)):
+        if not (self.append_placed(s.place, s.event, s.text, s.text_end, s.flags, -1, s.begin, s.end) if s.index < 0
+                else self.append(s.event, s.index, s.text, s.text_end, s.flags, -1)):
             if s.counts is not NULL:
                 self.counts.pass_on(s.counts, s.counts_end)
             return False
@@ -179,7 +179,7 @@ cdef class Shortcut:
         counts.pass_on(p, end)
         return False
 
-    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags, bint copied,
+    cdef bint append_placed(self, const long* place, int event, const char* text, const char* end, int flags, Py_ssize_t copied,
                             const char* payload, const char* payload_end) except -1:
         """`append`, where the wire numbers its events, or addresses items and their parts.
 
@@ -197,21 +197,21 @@ cdef class Shortcut:
         """Whether n bytes may be appended where the last ones were."""
         return self.stepper.state == route.state and self.meter.used + n <= self.limit
 
-    cdef bint append(self, int event, long index, const char* text, const char* end, int flags, bint copied) except -1:
+    cdef bint append(self, int event, long index, const char* text, const char* end, int flags, Py_ssize_t copied) except -1:
         """Add the text to the block that owns it; False where that takes a decision.
 
-        `copied` tells that the text stands behind what the last route's buffer holds already (text.h).
+        `copied`: so many bytes of it stand behind what the last route's buffer holds already (text.h), or -1.
         """
         cdef Route* route = self.route
         if route is NULL or route.index != index or route.event != event:
             if self.meter.used + (end - text) > self.limit or self.stepper.state != FSM_HOT[event] or not self.turn_to(event, index):
                 return False
             route = self.route
-            copied = False  # to another block
+            copied = -1  # to another block
         elif not self.may(route, end - text):
             return False
-        if copied:
-            (<Buffer>route.buffer).keep(end - text, flags)
+        if copied >= 0:
+            (<Buffer>route.buffer).keep(copied, flags)
         else:
             (<Buffer>route.buffer).put(text, end, flags)
         if self.each:

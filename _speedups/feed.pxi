@@ -6,6 +6,15 @@
 #
 # It is armed by `_arm` once nothing unusual is to be expected, and disarmed by `end`.
 
+from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject*)
+    Py_ssize_t PyList_GET_SIZE(PyObject*)
+
+cdef PyObject* _spare = NULL    # what the last feed returned that had nothing to tell; a reference is held
+
+
 cdef class Feeder:
     """Base of Reconstructor: `feed`, and the two counters that every feed moves."""
     cdef SSEParser framing
@@ -26,7 +35,7 @@ cdef class Feeder:
         self._bytes += size
 
     @cython.binding(False)
-    def feed(self, data):
+    def feed(self, data, /):
         """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
 
         Raises UsageError after `end()` and for anything that is not bytes.
@@ -62,14 +71,26 @@ cdef class Feeder:
         return self._told() if slow and framing.hot.live else self.told(framing.hot)
 
     cdef object told(self, Shortcut hot):
-        """The events of a feed; where nothing went the slow way, there is one block at most to tell of."""
-        if len(self.out) or hot.given:
+        """The events of a feed in which nothing went the slow way: all that is left to tell is the last block's text, and the usage."""
+        if hot.given:
             hot.given = False
             return self._told()
         if hot.live and not hot.each:
             hot.tell()
-            if len(self.out):
-                events = self.out[:]
-                self.out.clear()
-                return events
-        return []
+        if not len(self.out):
+            return empty()
+        events = self.out[:]
+        self.out.clear()
+        return events
+
+
+cdef list empty():
+    """An empty list for the caller: the one before, unless somebody still has it or wrote into it."""
+    global _spare
+    cdef list made
+    if _spare is NULL or Py_REFCNT(_spare) > 1 or PyList_GET_SIZE(_spare):
+        made = []
+        Py_INCREF(made)
+        Py_XDECREF(_spare)
+        _spare = <PyObject*>made
+    return <list>_spare

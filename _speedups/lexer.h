@@ -59,13 +59,15 @@ static inline const char *fsm_plain(const char *p, const char *e) {
     return p;
 }
 
-/* Whether n bytes are equal. Keys, words and literals are short: a few overlapping loads cost less than a call of memcmp. */
+/* Whether n bytes are equal. Keys, words and most literals are short: a few overlapping loads cost less than a call of memcmp. */
 static inline int fsm_same(const char *a, const char *b, size_t n) {
 #ifdef FSM_SSE2
-    if (n > 16 && n <= 32) {
-        __m128i a0 = _mm_loadu_si128((const __m128i *)a), a1 = _mm_loadu_si128((const __m128i *)(a + n - 16));
-        __m128i b0 = _mm_loadu_si128((const __m128i *)b), b1 = _mm_loadu_si128((const __m128i *)(b + n - 16));
-        return _mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(a0, b0), _mm_cmpeq_epi8(a1, b1))) == 0xFFFF;
+    if (n > 16 && n <= 128) {
+        size_t last = n - 16;
+        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + last)), _mm_loadu_si128((const __m128i *)(b + last)));
+        for (size_t i = 0; i < last; i += 16)
+            same = _mm_and_si128(same, _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + i)), _mm_loadu_si128((const __m128i *)(b + i))));
+        return _mm_movemask_epi8(same) == 0xFFFF;
     }
 #endif
     if (n > 16) return memcmp(a, b, n) == 0;
@@ -99,15 +101,53 @@ static inline const char *fsm_wide(const char *p, const char *e) {
     return p + 4;
 }
 
+/* 0x10 and its value for a hexadecimal digit, 0 for anything else. */
+static const unsigned char fsm_digit_value[256] = {
+    ['0'] = 0x10, ['1'] = 0x11, ['2'] = 0x12, ['3'] = 0x13, ['4'] = 0x14, ['5'] = 0x15, ['6'] = 0x16, ['7'] = 0x17, ['8'] = 0x18, ['9'] = 0x19,
+    ['a'] = 0x1A, ['b'] = 0x1B, ['c'] = 0x1C, ['d'] = 0x1D, ['e'] = 0x1E, ['f'] = 0x1F,
+    ['A'] = 0x1A, ['B'] = 0x1B, ['C'] = 0x1C, ['D'] = 0x1D, ['E'] = 0x1E, ['F'] = 0x1F,
+};
+
+/* The number in the four hexadecimal digits at p; -1 if they are not. */
 static inline int fsm_hex(const char *p) {
-    int value = 0;
-    for (int i = 0; i < 4; i++) {
-        unsigned char c = (unsigned char)p[i];
-        int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-        if (digit < 0) return -1;
-        value = value << 4 | digit;
+    const unsigned char *s = (const unsigned char *)p;
+    int a = fsm_digit_value[s[0]], b = fsm_digit_value[s[1]], c = fsm_digit_value[s[2]], d = fsm_digit_value[s[3]];
+    return a & b & c & d & 0x10 ? (a & 15) << 12 | (b & 15) << 8 | (c & 15) << 4 | (d & 15) : -1;
+}
+
+/* What the escape \c stands for, where two bytes make one; 0 where they make none. */
+static const char fsm_escape[256] = {
+    ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',
+};
+
+/* Behind the escape \uXXXX at p, or the pair of them, with its character written to *out; NULL if it is none. */
+FSM_APART static const char *fsm_unicode(const char *p, const char *e, char **out) {
+    char *to = *out;
+    int unit = e - p >= 6 ? fsm_hex(p + 2) : -1;
+    if (unit < 0) return NULL;
+    p += 6;
+    if (unit >= 0xD800 && unit < 0xE000) {
+        int low = unit < 0xDC00 && e - p >= 6 && p[0] == '\\' && p[1] == 'u' ? fsm_hex(p + 2) : -1;
+        if (low < 0xDC00 || low >= 0xE000) return NULL;
+        unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
+        p += 6;
     }
-    return value;
+    if (unit < 0x80) *to++ = (char)unit;
+    else if (unit < 0x800) {
+        *to++ = (char)(0xC0 | unit >> 6);
+        *to++ = (char)(0x80 | (unit & 0x3F));
+    } else if (unit < 0x10000) {
+        *to++ = (char)(0xE0 | unit >> 12);
+        *to++ = (char)(0x80 | (unit >> 6 & 0x3F));
+        *to++ = (char)(0x80 | (unit & 0x3F));
+    } else {
+        *to++ = (char)(0xF0 | unit >> 18);
+        *to++ = (char)(0x80 | (unit >> 12 & 0x3F));
+        *to++ = (char)(0x80 | (unit >> 6 & 0x3F));
+        *to++ = (char)(0x80 | (unit & 0x3F));
+    }
+    *out = to;
+    return p;
 }
 
 /* p stands behind the opening quote. The closing quote, or NULL for anything but a whole valid string.
@@ -126,25 +166,14 @@ static inline const char *fsm_string(const char *p, const char *e, int *flags) {
             } while (p < e && (unsigned char)*p >= 0x80);
         } else if (c == '\\') {
             *flags |= FSM_ESCAPED;
-            if (e - p < 2) return NULL;
-            switch (p[1]) {
-            case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
+            if (e - p >= 2 && fsm_escape[(unsigned char)p[1]]) {
                 p += 2;
-                break;
-            case 'u': {
-                int unit = e - p >= 6 ? fsm_hex(p + 2) : -1;
-                if (unit < 0) return NULL;
-                if (unit >= 0x80) *flags |= FSM_WIDE;
-                if (unit >= 0xD800 && unit < 0xE000) {
-                    int low = unit < 0xDC00 && e - p >= 12 && p[6] == '\\' && p[7] == 'u' ? fsm_hex(p + 8) : -1;
-                    if (low < 0xDC00 || low >= 0xE000) return NULL;
-                    p += 6;
-                }
-                p += 6;
-                break;
-            }
-            default:
-                return NULL;
+            } else {
+                char scratch[4], *to = scratch;
+                if (e - p < 2 || p[1] != 'u') return NULL;
+                p = fsm_unicode(p, e, &to);
+                if (p == NULL) return NULL;
+                if ((unsigned char)scratch[0] >= 0x80) *flags |= FSM_WIDE;
             }
         } else {
             return NULL;
@@ -164,38 +193,8 @@ static inline size_t fsm_unescape(const char *p, const char *e, char *out) {
         memcpy(out, p, run);
         out += run;
         if (!slash) break;
-        p = slash + 2;
-        switch (slash[1]) {
-        case 'b': *out++ = '\b'; break;
-        case 'f': *out++ = '\f'; break;
-        case 'n': *out++ = '\n'; break;
-        case 'r': *out++ = '\r'; break;
-        case 't': *out++ = '\t'; break;
-        case 'u': {
-            unsigned unit = (unsigned)fsm_hex(p);
-            p += 4;
-            if (unit >= 0xD800 && unit < 0xDC00) {
-                unit = 0x10000 + ((unit - 0xD800) << 10) + ((unsigned)fsm_hex(p + 2) - 0xDC00);
-                p += 6;
-            }
-            if (unit < 0x80) *out++ = (char)unit;
-            else if (unit < 0x800) {
-                *out++ = (char)(0xC0 | unit >> 6);
-                *out++ = (char)(0x80 | (unit & 0x3F));
-            } else if (unit < 0x10000) {
-                *out++ = (char)(0xE0 | unit >> 12);
-                *out++ = (char)(0x80 | (unit >> 6 & 0x3F));
-                *out++ = (char)(0x80 | (unit & 0x3F));
-            } else {
-                *out++ = (char)(0xF0 | unit >> 18);
-                *out++ = (char)(0x80 | (unit >> 12 & 0x3F));
-                *out++ = (char)(0x80 | (unit >> 6 & 0x3F));
-                *out++ = (char)(0x80 | (unit & 0x3F));
-            }
-            break;
-        }
-        default: *out++ = slash[1];
-        }
+        if (slash[1] == 'u') p = fsm_unicode(slash, e, &out);
+        else *out++ = fsm_escape[(unsigned char)slash[1]], p = slash + 2;
     }
     return (size_t)(out - start);
 }

@@ -16,7 +16,7 @@
 #   6. only what the scanner fully understood is learned.
 
 cdef extern from "text.h":
-    const char* fsm_copied(const char*, const char*, const char*, char*, const char*, int*) nogil
+    const char* fsm_copied(const char*, const char*, const char*, char*, const char*, char**, int*) nogil
 
 cdef enum:
     MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering, and places in it fit into a short
@@ -55,7 +55,7 @@ ctypedef struct Match:
     int flags
     char* out               # where the text may be copied meanwhile (given), NULL for nowhere
     const char* room        # the end of what may be written there
-    bint copied             # whether it was
+    Py_ssize_t copied       # how many bytes it is there, without its escapes; -1 if it was not
     const char* counts      # of a template that counts
     const char* counts_end
     const char* known       # the report before (given)
@@ -171,6 +171,7 @@ cdef inline const char* match(Template* t, const char* p, const char* end, Match
     cdef const Segment* segment = &t.segments[0]
     cdef const char* low = p
     cdef const char* q
+    cdef char* copied
     m.index = t.index  # the text and its flags are those of its hole, which every template has
     while True:
         if end - p < segment.size or not fsm_same(p, t.bytes + segment.start, segment.size):
@@ -180,9 +181,11 @@ cdef inline const char* match(Template* t, const char* p, const char* end, Match
             return p
         if segment.hole == HOLE_TEXT:
             m.flags = 0
-            q = fsm_copied(p, end, low, m.out, m.room, &m.flags)
-            m.copied = q is not NULL
-            if q is NULL:
+            q = fsm_copied(p, end, low, m.out, m.room, &copied, &m.flags)
+            if q is not NULL:
+                m.copied = copied - m.out
+            else:
+                m.copied = -1
                 m.flags = 0
                 q = fsm_any_string(p, end, &m.flags)
             if q is NULL or q == p:

@@ -1,4 +1,4 @@
-/* A JSON string lexed and copied in the same pass, for strings without escapes: most of what a model says.
+/* A JSON string lexed and copied in the same pass, its escapes resolved.
  *
  * The string lexer (lexer.h) writes nothing, so that nothing has to be undone. But behind what a buffer holds there is
  * room that nobody reads: bytes written there count only once their number is added to the buffer's size. So a string
@@ -73,9 +73,9 @@ static inline void fsm_few(char *out, const char *p, size_t n) {
     }
 }
 
-/* p stands behind the opening quote, as in fsm_string, and nothing before `low` may be read. The closing quote, with what
- * stands before it copied to `out`; or NULL where this way gives up. *flags gains FSM_WIDE. Writes only [out, room). */
-static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, int *flags) {
+/* p stands behind the opening quote, as in fsm_string, and nothing before `low` may be read. The closing quote, with the
+ * characters before it copied to [out, *copied); or NULL where this way gives up. *flags gains FSM_WIDE. Writes only [out, room). */
+static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) {
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1F);
     const char *begin = out;
     unsigned wide = 0;
@@ -96,22 +96,34 @@ static inline const char *fsm_copied(const char *p, const char *e, const char *l
             if (left < 16) fsm_few(out, p, (size_t)n);
             p += n, out += n;
             wide |= high & ((1u << n) - 1);
-            break;
+            if (*p == '"') break;
+            if (*p != '\\' || e - p < 2) return NULL;
+            if (p[1] == 'u') {
+                char *character = out;
+                p = fsm_unicode(p, e, &out);
+                if (p == NULL) return NULL;
+                wide |= (unsigned char)*character >= 0x80;
+            } else {
+                *out = fsm_escape[(unsigned char)p[1]];
+                if (!*out++) return NULL;
+                p += 2;
+            }
+            continue;
         }
         if (left < 16) return NULL;
         p += 16, out += 16;
         wide |= high;
     }
-    if (*p != '"') return NULL;
     if (wide) {
         *flags |= FSM_WIDE;
         if (!fsm_utf8(begin, out)) return NULL;
     }
+    *copied = out;
     return p;
 }
 
 #else
-static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, int *flags) { return NULL; }
+static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) { return NULL; }
 #endif
 
 #endif

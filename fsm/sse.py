@@ -301,7 +301,7 @@ class Feeder:
     def _feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
         raise NotImplementedError
 
-    def feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
+    def feed(self, data: bytes | bytearray | memoryview, /) -> list[Any]:
         """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
 
         Raises UsageError after `end()` and for anything that is not bytes.

@@ -71,13 +71,16 @@ MUTATIONS = (
     one("lex-control", "3: raw control bytes are refused", "lexer.h",
         "        } else {\n            return NULL;\n        }\n    }", "        } else {\n            p++;\n        }\n    }"),
     one("lex-escape", "3: unknown escapes are refused", "lexer.h",
-        "            default:\n                return NULL;", "            default:\n                p += 2; break;"),
+        "                if (e - p < 2 || p[1] != 'u') return NULL;\n", "                if (e - p >= 2 && p[1] != 'u') { p += 2; continue; }\n"),
     one("lex-surrogate", "3: lone halves are refused", "lexer.h", "if (low < 0xDC00 || low >= 0xE000) return NULL;", ""),
     one("lex-halves", "3: surrogates as UTF-8 are refused", "lexer.h", " || (c == 0xED && s[1] >= 0xA0)", ""),
     one("lex-overlong", "3: overlong UTF-8 is refused", "lexer.h", "(c == 0xF0 && s[1] < 0x90) || ", ""),
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
     # 3, where strings are copied while they are lexed
     one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
+    one("text-escape", "3: unknown escapes are refused", "text.h", "                if (!*out++) return NULL;\n", "                out++;\n"),
+    one("text-escaped", "3: an escape may bring a character beyond ASCII", "text.h", "                wide |= (unsigned char)*character >= 0x80;\n", ""),
+    one("text-hex", "3: four hexadecimal digits", "lexer.h", "return a & b & c & d & 0x10 ?", "return a & b & c & 0x10 ?"),
     one("text-carried", "3: a continuation that is due in the next block", "text.h", "        due >>= 16;\n", "        due = 0;\n"),
     one("text-end", "3: a continuation that is due at the end", "text.h", "return due <= here;", "return 1;"),
     one("text-full-end", "3: a continuation that is due behind a full block", "text.h", "    return due == 0;", "    return 1;"),
@@ -97,7 +100,7 @@ MUTATIONS = (
         "                    self.append(t.event, m.index, m.text, m.text_end, m.flags, False)\n"
         "                return p\n            if m.copied"),
     one("tentative-other", "4: a copy behind one block's text is nothing to another block", "engine.pxi",
-        "            copied = False  # to another block\n", ""),
+        "            copied = -1  # to another block\n", ""),
     # 5: block, kind and table on every hit
     one("owner-state", "5: the table's cell says append", "engine.pxi", "self.stepper.state != FSM_HOT[event] or ", ""),
     one("owner-hot", "5: the table's cell says append, on every hit", "engine.pxi", "self.stepper.state == route.state and ", ""),
@@ -187,6 +190,11 @@ MUTATIONS = (
     one("frames-list", "an array that has to be there", "scan.pxi", "return nothing(s, p) if role == FSM_ROLE_ONLY else NULL", "return nothing(s, p)"),
     one("frames-depth", "depth within what is given or skipped", "scan.pxi",
         "    if p >= end or depth > MAX_DEPTH:\n        return NULL\n    if p[0] == c'\"':", "    if p >= end:\n        return NULL\n    if p[0] == c'\"':"),
+    # what feed returns
+    one("told-kept", "a list that the caller still has is not returned again", "feed.pxi",
+        "Py_REFCNT(_spare) > 1 or PyList_GET_SIZE(_spare):", "PyList_GET_SIZE(_spare):"),
+    one("told-written", "a list that somebody wrote into is not returned as empty", "feed.pxi",
+        "Py_REFCNT(_spare) > 1 or PyList_GET_SIZE(_spare):", "Py_REFCNT(_spare) > 1:"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Strings that are copied while they are being lexed (_speedups/text.h): every kind of bad UTF-8, at every place of a block of sixteen.
+"""Strings that are copied while they are being lexed (_speedups/text.h): every kind of bad UTF-8 and every escape, at every place of a block of sixteen.
 
 A stream's first deltas make a template; what follows is tried against it. Good and bad strings alternate, so that each finds
 the route that the one before it has left, and room in the buffer.
@@ -7,6 +7,7 @@ the route that the one before it has left, and room in the buffer.
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Iterator
 
@@ -99,11 +100,51 @@ def test_good_text_of_every_length(alphabet: str) -> None:
 
 @pytest.mark.parametrize("special", [b"\\n", b"\\\\", b'\\"', b"\\u00e9", b"\\ud83d\\ude00", b"\\ud83d", b"\\x", b"\x00", b"\x1f", b"\x7f", b"\t"])
 def test_what_is_no_plain_text(special: bytes) -> None:
-    """Escapes are copied by the lexer's own way, control bytes and bad escapes are left to Python: at every place of a block."""
+    """Control bytes and bad escapes are left to Python: at every place of a block."""
     deltas = [said(b"p" * n + special + b"s" * (n % 19)) for n in range(50)]
     assert disagreement([PRIME + b"".join(deltas) + closed(0) + END]) is None
     for delta in deltas[::7]:
         assert disagreement([PRIME, delta, said(b"ok"), delta, closed(0), END]) is None
+
+
+UNITS = (0x0, 0x1F, 0x22, 0x5C, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFD, 0xFFFF)
+ESCAPES = [*(b"\\" + bytes((c,)) for c in b'"\\/bfnrt'), *(f"\\u{unit:04x}".encode() for unit in UNITS), b"\\u00E9", b"\\uAbCd",
+           b"\\ud800\\udc00", b"\\uDBFF\\uDFFF", b"\\ud83d\\ude00", b"\\u72b6\\u6001", b'\\"\\"', b"\\\\\\n"]
+NO_ESCAPES = [*(b"\\" + bytes((c,)) for c in range(0x20, 0x7F) if c not in b'"\\/bfnrtu'), b"\\u", b"\\u1", b"\\u12", b"\\u123", b"\\u123g", b"\\u-123",
+              b"\\U0041", b"\\ud800", b"\\udc00", b"\\udfff", b"\\ud800\\ud800", b"\\ud800\\u0041", b"\\ud800x", b"\\ud800\\udc0", b"\\udc00\\ud800"]
+
+
+@pytest.mark.parametrize("around", ["", "é", "状"])
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
+def test_every_escape_at_every_place(around: str, cut: bool) -> None:
+    """The text is what Python's json makes of it, and no delta left the fast path."""
+    raws = [around.encode() + b"x" * before + escape + b"y" * (before * 7 % 18) + around.encode() + escape
+            for escape in ESCAPES for before in range(18)]
+    text, anomalies, appended = told("compiled", [said(raw) for raw in raws], cut)
+    assert text == "abc" + "".join(json.loads(b'"' + raw + b'"') for raw in raws)
+    assert anomalies == 0
+    assert appended == len(raws) + 3
+
+
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_an_escape_alone(escape: bytes) -> None:
+    """Nothing else in the block says that it is not all ASCII."""
+    for n in range(50, 70):  # at most of these lengths the buffer has room to spare, where the escape is copied
+        text, anomalies, appended = told("compiled", [said(b"in ASCII ")] * n + [said(escape)])
+        assert text == "abc" + n * "in ASCII " + json.loads(b'"' + escape + b'"')
+        assert (anomalies, appended) == (0, n + 4)
+
+
+@pytest.mark.parametrize("before", [0, 3, 9, 15])
+def test_no_escape_is_made_up(before: int) -> None:
+    """What is no escape, or half a character, is taken by the slow path alone."""
+    for escape in NO_ESCAPES:
+        for behind in (b"", b"y" * 20):
+            delta = said(b"x" * before + escape + behind)
+            assert disagreement([PRIME + said(b"ok") + delta + said(b"ok") + closed(0) + END]) is None, escape
+            framing = fsm.Reconstructor("anthropic", engine="compiled", on_bad_event="skip")
+            framing.feed(PRIME + said(b"ok") + delta + said(b"ok"))
+            assert framing._framing.appended == 5, escape
 
 
 def test_text_for_another_block() -> None:

@@ -112,6 +112,27 @@ def test_interruptions_between_feeds(tiers: tuple[str, ...], dialect: str, cut: 
         assert other == seen[0], f"{engine} differs"
 
 
+def test_what_feed_returns_is_the_callers(tiers: tuple[str, ...]):
+    """Empty or not, a list that was kept or written into is nobody else's."""
+    chunks = data.make("anthropic", 40).chunks(None)
+    for engine in tiers:
+        for deltas in MODES:
+            kept = []
+            one, other = (fsm.Reconstructor("anthropic", engine=engine, deltas=deltas) for _ in range(2))
+            for chunk in chunks:
+                mine = one.feed(chunk)
+                size = len(mine)
+                theirs = other.feed(chunk)
+                assert len(theirs) == size
+                assert theirs is not mine
+                kept.append(theirs)
+                mine.append("scribbled")
+                del mine
+                other.feed(b"").append("scribbled")
+            assert not any("scribbled" in told for told in kept), f"{engine}, {deltas}"
+            assert len({id(told) for told in kept}) == len(kept), f"{engine}, {deltas}"
+
+
 def test_the_fast_path_takes_the_deltas(tiers: tuple[str, ...]):
     """Else everything above would compare Python with Python."""
     stream = data.make("anthropic", 200)
