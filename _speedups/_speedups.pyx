@@ -10,7 +10,8 @@ from libc.string cimport memchr, memcmp, memcpy, memmove as memcpy_down
 
 from fsm.accumulator cimport Accumulator
 from fsm.blocks cimport Block
-from fsm.parts cimport BaseStepper, Meter
+from fsm.parts cimport BaseFraming, BaseStepper, Meter
+from fsm.reader cimport Reader
 
 from orjson import loads as _loads
 

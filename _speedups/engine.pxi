@@ -47,9 +47,9 @@ cdef class Stepper(BaseStepper):
 cdef class Shortcut:
     """Appends the bare deltas of one stream.
 
-    dialect: id of the dialect whose key paths are followed; learn: whether templates are used; deltas: as in
-    Reconstructor; owner(event, index): the open block, or None; acc: the accumulator (`touch`, `fields`, `counted`);
-    out: where events for the caller go; recent: the memory of numbered events, if the wire numbers them.
+    reader: knows the dialect, whose key paths are followed, and the open block that an event on an index belongs to (`owner`); takes
+    what becomes a frame; acc: the accumulator, whose `out` is for the caller; deltas: as in Reconstructor; learn: whether
+    templates are used.
     """
     cdef:
         Stepper stepper
@@ -57,7 +57,7 @@ cdef class Shortcut:
         Py_ssize_t limit
         int dialect
         bint learning, each, live
-        object owner
+        Reader reader
         Accumulator acc
         list out, blocks
         Route routes[MAX_ROUTES]
@@ -69,19 +69,18 @@ cdef class Shortcut:
         bint given              # the accumulator has a usage report to tell of
         Template* template      # made when there is something to learn
 
-    def __init__(self, int dialect, bint learn, str deltas, Stepper stepper, Meter meter, Py_ssize_t limit, owner, Accumulator acc, list out,
-                 Recent recent=None):
-        self.dialect = dialect
+    def __init__(self, Reader reader not None, Accumulator acc not None, str deltas not None, bint learn):
+        self.reader = reader
+        self.recent = reader.recent
+        self.acc = acc
+        self.dialect = acc.dialect["id"]
+        self.stepper = acc.stepper
+        self.meter = acc.meter
+        self.limit = acc.limits.content_bytes
+        self.out = acc.out
         self.learning = learn
         self.each = deltas == "each"
         self.live = deltas != "none"
-        self.stepper = stepper
-        self.meter = meter
-        self.limit = limit
-        self.owner = owner
-        self.acc = acc
-        self.out = out
-        self.recent = recent
         self.blocks = []
 
     def __dealloc__(self):
@@ -91,7 +90,7 @@ cdef class Shortcut:
 
     # ------------------------------------------------------------ bytes to block
 
-    cdef const char* run(self, const char* p, const char* end, Py_ssize_t most, Py_ssize_t* taken) except NULL:
+    cdef const char* run(self, const char* p, const char* end, Py_ssize_t most, Py_ssize_t* taken) except? NULL:
         """Tier 1: behind those of the events at p that match the template and were appended; `taken` grows by their number.
 
         An event of more than `most` bytes, without its blank line, is left.
@@ -229,7 +228,7 @@ cdef class Shortcut:
             self.settle()
             if self.live:
                 self.give()
-            block = self.owner(event, None if index < 0 else index)
+            block = self.reader.owner(event, None if index < 0 else index)
             if block is None:
                 return False
             if self.used == MAX_ROUTES:

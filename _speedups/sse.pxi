@@ -43,7 +43,7 @@ cdef Py_ssize_t find_blank(const char* p, const char* end, Lines* lines) noexcep
 
 
 @cython.final
-cdef class SSEParser:
+cdef class SSEParser(BaseFraming):
     """One stream's framing; see fsm.sse.SSEParser."""
     cdef:
         Py_ssize_t max_bytes
@@ -73,9 +73,12 @@ cdef class SSEParser:
     def __dealloc__(self):
         PyMem_Free(self.carry)
 
-    def bind(self, Shortcut hot):
+    def bind(self, Shortcut hot not None):
         """Let `hot` take the bare deltas."""
         self.hot = hot
+
+    cdef list fed(self, bytes data):
+        return feed_bound(self, data)
 
     def interrupted(self):
         """Something else than this stream's bytes may have changed the blocks."""
@@ -371,7 +374,7 @@ cdef class SSEParser:
                 self.skip_lf = False
                 if self.carry[self.x_pos] == c'\n':
                     self.x_pos += 1
-            if self.hot is not None and self.x_block < 0 and not self.skip_lf:
+            if self.hot is not None and self.x_block < 0 and not self.skip_lf and self.x_pos < self.carry_len:
                 took = self.hits(self.carry + self.x_pos, self.carry + self.carry_len)
                 if took:
                     self.x_pos += took

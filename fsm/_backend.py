@@ -46,7 +46,7 @@ class Engine(NamedTuple):
 COLD = ("fsm._events", "fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.cases", "fsm.dialects.anthropic", "fsm.dialects.base",
         "fsm.dialects.gemini", "fsm.dialects.openai_chat", "fsm.dialects.openai_responses", "fsm.dialects.responses_items",
         "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.ledger", "fsm.message", "fsm.metrics",
-        "fsm.parts", "fsm.reader", "fsm.usage")
+        "fsm.parts", "fsm.reader", "fsm.reconstructor", "fsm.usage")
 _SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order
 
 
@@ -119,8 +119,6 @@ from fsm import buffer, machine, recent, sse  # noqa: E402  # behind the choice,
 PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Buffer, recent.Recent)
 _SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Buffer, speedups.Recent)
 COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True, frames=speedups.Frames)
-#: the class that `Reconstructor` gets `feed` from
-Feeder: Any = sse.Feeder if speedups is None else speedups.Feeder
 BACKEND = "python" if COMPILED is None else "compiled"
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from fsm.accumulator import Accumulator
 from fsm.dialects.base import Dialect
-from fsm.parts import BaseStepper, Meter
+from fsm.parts import BaseFraming, BaseStepper, Meter
+from fsm.reader import Reader
 from fsm.sse import Frame
 
 SPEC_DIGEST: str
@@ -38,22 +39,14 @@ class Recent:
     def again(self, number: int, data: bytes) -> bool: ...
 
 class Shortcut:
-    def __init__(self, dialect: int, learn: bool, deltas: str, stepper: Stepper, meter: Meter, limit: int, owner: Callable[[int, int | None], Any],
-                 acc: Accumulator, out: list[Any], recent: Recent | None = None) -> None: ...
+    def __init__(self, reader: Reader, acc: Accumulator, deltas: str, learn: bool) -> None: ...
     def forget(self) -> None: ...
 
 class Frames:
     def __init__(self, id: int, dialect: Dialect, methods: tuple[Callable[..., bool], ...]) -> None: ...
     def read(self, data: bytes) -> bool | None: ...
 
-class Feeder:
-    _chunks: int
-    _bytes: int
-    def _arm(self, framing: SSEParser | None, take: Callable[[Frame, int], None] | None, out: list[Any] | None) -> None: ...
-    def _count(self, size: int) -> None: ...
-    def feed(self, data: bytes | bytearray | memoryview, /) -> list[Any]: ...
-
-class SSEParser:
+class SSEParser(BaseFraming):
     events: int
     appended: int
     def __init__(self, max_bytes: int) -> None: ...

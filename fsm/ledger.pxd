@@ -18,3 +18,4 @@ cdef class Ledger(Cases):
     cpdef tell(self)
     cpdef _show(self, Block block, bint final=*)
     cpdef fields(self, Block call)
+    cpdef list flush(self)

@@ -6,3 +6,6 @@ cdef class Meter:
 cdef class BaseStepper:
     cdef public int state
     cpdef fire(self, int event, int guard)
+
+cdef class BaseFraming:
+    cdef list fed(self, bytes data)

@@ -6,6 +6,8 @@ Python source, and the compiled engine read the same fields, without a call.
 
 from __future__ import annotations
 
+from typing import Any
+
 from fsm import _tables as T
 
 
@@ -28,4 +30,14 @@ class BaseStepper:
 
     def fire(self, event: int, guard: int) -> None:
         """Move along the transition of `event` in the case `guard`. Only called where the table names another state."""
+        raise NotImplementedError
+
+
+class BaseFraming:
+    """A framing that can take bare deltas by itself; only the compiled one does (`_speedups/feed.pxi`)."""
+
+    __slots__ = ()
+
+    def fed(self, data: bytes) -> list[Any]:
+        """`Reconstructor.feed` for bytes that hold nothing unusual, as far as Python knows."""
         raise NotImplementedError

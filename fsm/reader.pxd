@@ -15,3 +15,8 @@ cdef class Reader:
     cdef public Py_ssize_t keepalives, useful
     cpdef owner(self, event, index)
     cpdef take(self, frame, number)
+    cpdef bytes look(self, bytes data)
+    cpdef known(self)
+    cpdef pushed(self)
+    cpdef flush(self)
+    cpdef end(self)

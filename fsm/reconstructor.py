@@ -18,7 +18,7 @@ from fsm.events import Event, NormalizedEvent
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomalies, Outcome, Partial, StreamState
 from fsm.metrics import Metrics
-from fsm.parts import Meter
+from fsm.parts import BaseFraming, Meter
 from fsm.reader import Reader
 from fsm.snapshots import Pending
 from fsm.tools import ToolRegistry
@@ -28,7 +28,7 @@ Body = bytes | bytearray | memoryview
 DELTAS = ("none", "chunk", "each")
 
 
-class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
+class Reconstructor:
     """Rebuilds one message from the raw bytes of one streaming response.
 
     dialect:  one of `fsm.dialects.DIALECTS` ("anthropic", "openai-chat", …), or "auto" (from the first telling event).
@@ -47,8 +47,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
     Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
     """
 
-    __slots__ = ("_acc", "_armable", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_outcome",
-                 "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
+    __slots__ = ("_acc", "_armable", "_armed", "_bytes", "_chunks", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress",
+                 "_metrics", "_outcome", "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
@@ -57,7 +57,6 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
             raise UsageError(f"deltas is one of {', '.join(DELTAS)}, not {deltas!r}")
         if on_bad_event not in ("error", "skip"):
             raise UsageError(f"on_bad_event is 'error' or 'skip', not {on_bad_event!r}")
-        super().__init__()
         self.timeouts = timeouts or _DEFAULT_TIMEOUTS
         self._parts = parts = _backend.engine(engine)
         self._setup: tuple[str, ToolRegistry | None, Limits, Any, int, bool] | None = (
@@ -65,6 +64,8 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         self._deltas = deltas
         self._unbound = parts.shortcut is not None and choice == 0
         self._armable = self._unbound and clock is None
+        self._armed: BaseFraming | None = None  # what takes the bytes by itself, once nothing unusual is to be expected any more
+        self._chunks = self._bytes = 0
         self._outcome: Outcome | None = None
         self._clock = clock
         self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
@@ -92,10 +93,9 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         """As soon as the dialect is known, let the engine take bare deltas by itself."""
         if self._unbound and self._reader.dialect is not None:
             self._unbound = False
-            acc, parts = self._acc, self._parts
+            parts = self._parts
             assert parts.shortcut is not None
-            self._framing.bind(parts.shortcut(acc.dialect["id"], parts.learn, self._deltas, acc.stepper, acc.meter, acc.limits.content_bytes,
-                                              self._reader.owner, acc, acc.out, self._reader.recent))
+            self._framing.bind(parts.shortcut(self._reader, self._acc, self._deltas, parts.learn))
 
     def _reframe(self, shape: framings.Shape) -> None:
         """The first bytes need another framing, which is one source for both engines and has no short cut."""
@@ -105,17 +105,30 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
 
     # ------------------------------------------------------------ input
 
+    def feed(self, data: Body, /) -> list[Event]:
+        """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
+
+        Raises UsageError after `end()` and for anything that is not bytes.
+        """
+        armed = self._armed
+        if armed is None or type(data) is not bytes:
+            return self._feed(data)
+        self._chunks += 1
+        self._bytes += len(data)
+        return armed.fed(data)
+
     def _feed(self, data: Body) -> list[Event]:
-        """What `feed` does wherever it cannot be done without Python."""
+        """What `feed` does wherever the engine cannot do it by itself."""
         if self._outcome is not None:
             raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         if self._setup is not None:
             self._begin()
-        reader = self._reader
+        reader, size = self._reader, len(data)
+        self._chunks += 1
+        self._bytes += size
         if reader.curious:
-            size = len(data)
             data = reader.look(bytes(data))
             if reader.shape in framings.SHAPES:
                 self._reframe(framings.SHAPES[reader.shape])
@@ -123,28 +136,24 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
                 self._bind()
             if self._armable and not self._unbound and len(data) == size:
                 return self._first(data)
-            self._count(size)
-        else:
-            self._count(len(data))
-        framing, take = self._framing, reader.take
+        framing = self._framing
         for frame in framing.receive(data):
-            take(frame, framing.events)
+            reader.take(frame, framing.events)
             if self._unbound:
                 self._bind()
         if reader.curious and framing.events:
             reader.known()
         if self._armable and not self._unbound and not reader.curious:
-            self._arm(self._framing, reader.take, self._acc.out)  # nothing unusual is to be expected any more
+            self._armed = framing  # nothing unusual is to be expected any more
         return self._acc.flush() if self._clock is None else self._told()
 
     def _first(self, data: bytes) -> list[Event]:
         """Let the engine have bytes that may hold the first event: without one the next bytes are looked at, too."""
-        self._arm(self._framing, self._reader.take, self._acc.out)
-        told: list[Event] = super().feed(data)  # not through a subclass, which has seen it
+        framing: BaseFraming = self._framing
+        told: list[Event] = framing.fed(data)
         if self._framing.events:
             self._reader.known()
-        else:
-            self._arm(None, None, None)
+            self._armed = framing
         return told
 
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
@@ -173,8 +182,7 @@ class Reconstructor(_backend.Feeder):  # type: ignore[misc]  # one of two twins
         """
         if self._outcome is None:
             self._begin()
-            if self._armable:
-                self._arm(None, None, None)
+            self._armed = None
             for frame in self._framing.end():
                 self._reader.take(frame, self._framing.events)
             self._stand_here()

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 #: (event name or None, data, byte offset of the event's first line, whether the input ended inside the event)
 Frame = tuple[str | None, bytes, int, bool]
@@ -283,27 +282,3 @@ class SSEParser:
         self._buf = bytearray()
         self._data = None
         return None, OVERFLOW, offset, False
-
-
-class Feeder:
-    """Base of Reconstructor in the Python engine, the twin of `_speedups/feed.pxi`: `feed`, and two counters."""
-
-    __slots__ = ("_bytes", "_chunks")
-
-    def __init__(self) -> None:
-        self._chunks = 0
-        self._bytes = 0
-
-    def _count(self, size: int) -> None:
-        self._chunks += 1
-        self._bytes += size
-
-    def _feed(self, data: bytes | bytearray | memoryview) -> list[Any]:
-        raise NotImplementedError
-
-    def feed(self, data: bytes | bytearray | memoryview, /) -> list[Any]:
-        """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
-
-        Raises UsageError after `end()` and for anything that is not bytes.
-        """
-        return self._feed(data)

@@ -40,7 +40,7 @@ def one(name: str, condition: str, file: str, old: str, new: str) -> Mutation:
 MUTATIONS = (
     # 1: at an event boundary only, through the whole terminator
     one("boundary-exact", "1: the template is not tried inside an event (exact way)", "sse.pxi",
-        "if self.hot is not None and self.x_block < 0 and not self.skip_lf:", "if self.hot is not None and not self.skip_lf:"),
+        "if self.hot is not None and self.x_block < 0 and not self.skip_lf and", "if self.hot is not None and not self.skip_lf and"),
     one("boundary-carry", "1: the template is not tried behind carried bytes", "sse.pxi",
         "            if self.carry_len:\n                n = self.straddling(p, end)",
         "            if self.carry_len and (self.hot is None or self.hits(p, end) == 0):\n                n = self.straddling(p, end)"),
