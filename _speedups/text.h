@@ -74,7 +74,8 @@ static inline void fsm_few(char *out, const char *p, size_t n) {
 }
 
 /* p stands behind the opening quote, as in fsm_string, and nothing before `low` may be read. The closing quote, with the
- * characters before it copied to [out, *copied); or NULL where this way gives up. *flags gains FSM_WIDE. Writes only [out, room). */
+ * characters before it copied to [out, *copied); or NULL where this way gives up. *flags gains what
+ * fsm_string would have said. Writes only [out, room). */
 static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) {
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1F);
     const char *begin = out;
@@ -98,6 +99,7 @@ static inline const char *fsm_copied(const char *p, const char *e, const char *l
             wide |= high & ((1u << n) - 1);
             if (*p == '"') break;
             if (*p != '\\' || e - p < 2) return NULL;
+            *flags |= FSM_ESCAPED; /* whoever cannot keep the copy has to resolve them again */
             if (p[1] == 'u') {
                 char *character = out;
                 p = fsm_unicode(p, e, &out);

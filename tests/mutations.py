@@ -80,6 +80,7 @@ MUTATIONS = (
     one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
     one("text-escape", "3: unknown escapes are refused", "text.h", "                if (!*out++) return NULL;\n", "                out++;\n"),
     one("text-escaped", "3: an escape may bring a character beyond ASCII", "text.h", "                wide |= (unsigned char)*character >= 0x80;\n", ""),
+    one("text-again", "4: who cannot keep the copy resolves the escapes again", "text.h", "            *flags |= FSM_ESCAPED;", "            "),
     one("text-hex", "3: four hexadecimal digits", "lexer.h", "return a & b & c & d & 0x10 ?", "return a & b & c & 0x10 ?"),
     one("text-carried", "3: a continuation that is due in the next block", "text.h", "        due >>= 16;\n", "        due = 0;\n"),
     one("text-end", "3: a continuation that is due at the end", "text.h", "return due <= here;", "return 1;"),

@@ -147,10 +147,11 @@ def test_no_escape_is_made_up(before: int) -> None:
             assert framing._framing.appended == 5, escape
 
 
-def test_text_for_another_block() -> None:
-    """What was copied behind one block's text belongs to another: nothing of it may stay."""
-    one = said(b"to the first block ")
-    two = said(b"to the second one ").replace(b'"index":0', b'"index":1')
+@pytest.mark.parametrize("escape", [b"", b"\\n", b"\\u72b6"])
+def test_text_for_another_block(escape: bytes) -> None:
+    """What was copied behind one block's text belongs to another: nothing of it may stay, and its escapes are resolved there."""
+    one = said(b"to the first block " + escape)
+    two = said(escape + b"to the second one ").replace(b'"index":0', b'"index":1')
     rng = random.Random(3)
     order = [rng.randrange(2) for _ in range(60)]
     body = PRIME + opened(1) + b"".join((one, two)[i] for i in order) + closed(0) + closed(1) + END
@@ -158,8 +159,9 @@ def test_text_for_another_block() -> None:
     r = fsm.Reconstructor("anthropic", engine="compiled")
     r.feed(body)
     content = r.end().message.content
-    assert content[0]["text"] == "abc" + "to the first block " * order.count(0)
-    assert content[1]["text"] == "to the second one " * order.count(1)
+    character = json.loads(b'"' + escape + b'"')
+    assert content[0]["text"] == "abc" + f"to the first block {character}" * order.count(0)
+    assert content[1]["text"] == f"{character}to the second one " * order.count(1)
 
 
 @pytest.mark.parametrize("limit", range(40, 120))
