@@ -67,8 +67,9 @@ def extensions() -> list[Extension]:
     pxd = sorted(Path("fsm").rglob("*.pxd"))
     cold = [Extension(".".join(path.with_suffix("").parts), [str(source)], extra_compile_args=args, extra_link_args=link, depends=[str(p) for p in pxd])
             for path in pxd if (source := path.with_suffix(".py")).name != "_tables.py"]
-    # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd
-    built: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives={"annotation_typing": False, "binding": False, "embedsignature": True, "embedsignature.format": "clinic"})
+    # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd. Signatures are for `help` and `inspect`
+    directives = {"annotation_typing": False, "binding": False, "embedsignature": True, "embedsignature.format": "clinic"}
+    built: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives=directives)
     for ext in built:  # cythonize drops the mark
         ext.optional = not REQUIRED
     return built

@@ -9,7 +9,6 @@ call, and `fsm/ending.py` what the message is once it is over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -305,7 +304,7 @@ class Accumulator(Ledger):
         if complaint is not None:
             self.note("usage_basis_changed", complaint)
         if self._each:
-            self._emit(UsageUpdated(replace(self.usage)))
+            self._emit(UsageUpdated(usage_rules.copied(self.usage)))
         elif not self._silent:
             self._counted = True
 

@@ -6,12 +6,12 @@ What happens to a block whatever event it is about. Which event does what is in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from fsm.arguments import loads, parse
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import Cases
 from fsm.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated
+from fsm.usage import copied
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
@@ -160,7 +160,7 @@ class Ledger(Cases):
             self._show(self._touched)
         if self._counted:
             self._counted = False
-            self.out.append(UsageUpdated(replace(self.usage)))
+            self.out.append(UsageUpdated(copied(self.usage)))
 
     def _show(self, block: Block, final: bool = False) -> None:
         if block.announced and block.kind != OPAQUE:

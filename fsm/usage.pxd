@@ -3,3 +3,4 @@ cdef class Usage:
 
 cpdef _at(dict data, tuple path)
 cpdef update(Usage usage, dict data, tuple table)
+cpdef copied(Usage usage)

@@ -153,6 +153,12 @@ def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
     return None
 
 
+def copied(usage: Usage) -> Usage:
+    """The counts as they are now, for a caller to keep; one is made per report of a live stream, by hand for the same reason as in `Usage`."""
+    return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens, usage.reasoning_tokens,
+                 usage.basis, usage.raw)
+
+
 class UsageLedger:
     """Adds up the usage of messages (R-79): message 1 with 1000 and message 2 with 600 input tokens are 1600."""
 
