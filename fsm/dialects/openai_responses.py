@@ -159,7 +159,11 @@ class OpenAIResponses(Dialect):
         index = number(payload.get("output_index"))
         if index is not None and index >= 0:
             return index
-        return next((i for i, item in self._items.items() if item.id == id_), None) if id_ else None
+        if id_:
+            for i, item in self._items.items():
+                if item.id == id_:
+                    return i
+        return None
 
     def _item(self, index: int) -> _Item:
         item = self._items.get(index)
@@ -342,8 +346,8 @@ class OpenAIResponses(Dialect):
         if delta:
             index = self._index(payload, text(payload.get("item_id")))
             fragment = json.dumps(delta, ensure_ascii=False)[1:-1]
-            if index is not None and not (item := self._item(index)).quoted:
-                item.quoted = True
+            if index is not None and not self._item(index).quoted:
+                self._item(index).quoted = True
                 fragment = '{"input":"' + fragment
             self.sink.delta(T.TOOL_INPUT_DELTA, address_of(index), fragment)
 

@@ -17,6 +17,7 @@ _KINDS = {"output_text": TEXT, "text": TEXT, "refusal": REFUSAL, "reasoning_text
 #: items that are calls of the caller's tools
 CUSTOM = "custom_tool_call"
 CALLS = frozenset({"function_call", CUSTOM})
+_LOOKS = (("function_call", "arguments"), ("message", "content"), ("reasoning", "summary"))
 #: fields that a block says otherwise, that only tell an item's progress, or that would hide a block's own
 _SAID = frozenset({"id", "type", "role", "status", "content", "summary", "call_id", "name", "arguments", "input", "text", "refusal", "thinking",
                    "signature", "invalid", "raw_input"})
@@ -31,7 +32,9 @@ def kind_of(item: dict[str, Any]) -> str | None:
     """The item's type; where it is missing, what the item looks like."""
     kind = text(item.get("type"))
     if kind is None:
-        kind = next((k for k, key in (("function_call", "arguments"), ("message", "content"), ("reasoning", "summary")) if key in item), None)
+        for looks, key in _LOOKS:
+            if key in item:
+                return looks
     return kind
 
 
@@ -49,7 +52,7 @@ def fields_of(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _further(wire: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in wire.items() if key not in _SAID and value not in (None, "", [], {})}
+    return {key: value for key, value in wire.items() if key not in _SAID and (value or isinstance(value, (int, float)))}
 
 
 def read_part(part: Any) -> tuple[str, str | None, dict[str, Any]] | None:
