@@ -5,9 +5,9 @@
 # class; the allocator of small objects is as quick.)
 #
 # Assumption: DeltaEvent has exactly the fields that FSM_FILL sets, none of its subclasses has more, and no cycle can go
-# through one, so the garbage collector knows nothing of them. The last is checked where it is compiled.
+# through one, so the garbage collector knows nothing of them. That is checked when the extension is loaded.
 
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_INCREF, PyObject
 
 from fsm._events cimport DeltaEvent, TextDelta, ThinkingDelta, ToolInputDelta
 
@@ -18,6 +18,14 @@ cdef extern from *:
     """
     DeltaEvent FSM_NEW(type)
     void FSM_FILL(DeltaEvent, Py_ssize_t, PyObject*)
+
+cdef enum:
+    COLLECTED = 1 << 14     # Py_TPFLAGS_HAVE_GC
+
+for _type in (TextDelta, ThinkingDelta, ToolInputDelta):
+    if _type.__basicsize__ != object.__basicsize__ + sizeof(Py_ssize_t) + sizeof(PyObject*) or _type.__flags__ & COLLECTED:
+        raise ImportError(f"{_type.__name__} is not laid out as _speedups/events.pxi fills it")
+del _type
 
 
 cdef DeltaEvent delta_event(int event, Py_ssize_t number, str text):

@@ -4,7 +4,7 @@
 # at all. Anything unusual (the first bytes, a clock to read, an engine in Python, another type than bytes, a stream that
 # has ended) is for `Reconstructor._feed`, which is what `feed` does as long as it has no framing that is bound to a short cut.
 
-from cpython.ref cimport Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_XDECREF
 
 cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject*)
