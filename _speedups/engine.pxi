@@ -91,42 +91,55 @@ cdef class Shortcut:
     # ------------------------------------------------------------ bytes to block
 
     cdef const char* run(self, const char* p, const char* end, Py_ssize_t most, Py_ssize_t* taken) except? NULL:
-        """Tier 1: behind those of the events at p that match the template and were appended; `taken` grows by their number.
+        """Tier 1: behind those of the events at p that match the template and were appended; `taken` is their number.
 
         An event of more than `most` bytes, without its blank line, is left.
         """
         cdef Template* t = self.template
         cdef Route* route
-        cdef Match m
-        cdef const char* behind
+        cdef char* begin
+        cdef Py_ssize_t copied
+        cdef fsm_target to
+        cdef fsm_match m
+        taken[0] = 0
         if t is NULL or not t.ready:
             return p
-        most += 1 if t.bytes[0] == c'{' else 2  # bare data ends with its line
+        to.most = most + 1 if t.bytes[0] == c'{' else most + 2  # bare data ends with its line
+        to.once = self.each
+        to.known = to.known_end = NULL
+        to.taken = 0
         while True:
+            # most likely the text goes where the last one went: what that depends on is asked once for all events that do
             route = self.route
-            m.out, m.room = NULL, NULL
-            if route is not NULL:  # most likely the text goes where the last one went
-                m.out = (<Buffer>route.buffer).data + (<Buffer>route.buffer).size
-                m.room = (<Buffer>route.buffer).data + (<Buffer>route.buffer).room
+            to.out, to.room, to.straight, to.flags = NULL, NULL, False, 0
+            if route is not NULL:
+                to.out = (<Buffer>route.buffer).data + (<Buffer>route.buffer).size
+                to.room = to.out + min((<Buffer>route.buffer).room - (<Buffer>route.buffer).size, self.limit - self.meter.used)
+                to.straight = not (t.placing or t.counting) and route.event == t.event and route.state == self.stepper.state
+                to.index = route.index
             if t.counting:
-                m.known = self.counts.known
-                m.known_end = m.known + self.counts.size
-            behind = match(t, p, p + most if end - p > most else end, &m)
-            if behind is NULL:
-                return p
-            if m.copied >= 0 and not t.more and route.index == m.index and route.event == t.event and self.may(route, m.text_end - m.text):
-                (<Buffer>route.buffer).keep(m.copied, m.flags)
+                to.known = self.counts.known
+                to.known_end = to.known + self.counts.size
+            begin = to.out
+            p = fsm_matched(&t.shape, p, end, &to, &m)
+            taken[0] = to.taken
+            if to.out != begin:
+                (<Buffer>route.buffer).keep(to.out - begin, to.flags)
                 if self.each:
                     self.tell()
-            elif t.placing:
-                if not self.append_placed(t.place, t.event, m.text, m.text_end, m.flags, m.copied, p + t.head, behind - t.tail):
+                    continue
+            if m.behind is NULL:
+                return p
+            copied = -1 if m.copied is NULL else m.copied - to.out
+            if t.placing:
+                if not self.append_placed(t.place, t.event, m.text, m.text_end, m.flags, copied, p + t.head, m.behind - t.tail):
                     return p
-            elif not self.append(t.event, m.index, m.text, m.text_end, m.flags, m.copied):
+            elif not self.append(t.event, m.index, m.text, m.text_end, m.flags, copied):
                 return p
             if t.counting:
                 self.counts.take(m.counts, m.counts_end)
-            p = behind
-            taken[0] += 1
+            p = m.behind
+            to.taken += 1
 
     cdef const char* scan_event(self, const char* event, const char* p, const char* end) except? NULL:
         """Tier 2: behind the event whose payload begins at p, its blank line included, if it was understood and appended, else NULL.

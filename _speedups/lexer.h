@@ -42,16 +42,20 @@ static inline int fsm_lowest(unsigned bits) {
 /* 1 where a byte needs a second look inside a string: quote, backslash, control, beyond ASCII */
 static inline int fsm_special(unsigned char c) { return c < 0x20 || c == '"' || c == '\\' || c >= 0x80; }
 
+#ifdef FSM_SSE2
+/* The special bytes of x, as bits. A signed compare finds controls and bytes beyond ASCII at once: both are below 0x20. */
+static inline unsigned fsm_specials(__m128i x) {
+    __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(x, _mm_set1_epi8('"')), _mm_cmpeq_epi8(x, _mm_set1_epi8('\\')));
+    return (unsigned)_mm_movemask_epi8(_mm_or_si128(marks, _mm_cmplt_epi8(x, _mm_set1_epi8(0x20))));
+}
+#endif
+
 /* The first special byte of [p, e), or e. */
 static inline const char *fsm_plain(const char *p, const char *e) {
 #ifdef FSM_SSE2
-    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(0x20);
     while (e - p >= 16) {
-        __m128i x = _mm_loadu_si128((const __m128i *)p);
-        /* a signed compare finds controls and bytes beyond ASCII at once: both are below 0x20 */
-        __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, quote), _mm_cmpeq_epi8(x, slash)), _mm_cmplt_epi8(x, space));
-        int mask = _mm_movemask_epi8(hit);
-        if (mask) return p + fsm_lowest((unsigned)mask);
+        unsigned specials = fsm_specials(_mm_loadu_si128((const __m128i *)p));
+        if (specials) return p + fsm_lowest(specials);
         p += 16;
     }
 #endif
@@ -59,17 +63,8 @@ static inline const char *fsm_plain(const char *p, const char *e) {
     return p;
 }
 
-/* Whether n bytes are equal. Keys, words and most literals are short: a few overlapping loads cost less than a call of memcmp. */
+/* Whether n bytes are equal. Keys and words are short: a few overlapping loads cost less than a call of memcmp. */
 static inline int fsm_same(const char *a, const char *b, size_t n) {
-#ifdef FSM_SSE2
-    if (n > 16 && n <= 128) {
-        size_t last = n - 16;
-        __m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + last)), _mm_loadu_si128((const __m128i *)(b + last)));
-        for (size_t i = 0; i < last; i += 16)
-            same = _mm_and_si128(same, _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(a + i)), _mm_loadu_si128((const __m128i *)(b + i))));
-        return _mm_movemask_epi8(same) == 0xFFFF;
-    }
-#endif
     if (n > 16) return memcmp(a, b, n) == 0;
     if (n >= 8) {
         uint64_t a0, b0, a1, b1;
@@ -83,6 +78,31 @@ static inline int fsm_same(const char *a, const char *b, size_t n) {
     }
     while (n > 0 && *a == *b) a++, b++, n--;
     return n == 0;
+}
+
+#ifdef FSM_SSE2
+/* What is equal in the sixteen bytes at a and at b. */
+static inline __m128i fsm_equal(const char *a, const char *b) {
+    return _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)a), _mm_loadu_si128((const __m128i *)b));
+}
+
+static inline __m128i fsm_equal_32(const char *a, const char *b) { return _mm_and_si128(fsm_equal(a, b), fsm_equal(a + 16, b + 16)); }
+static inline __m128i fsm_equal_64(const char *a, const char *b) { return _mm_and_si128(fsm_equal_32(a, b), fsm_equal_32(a + 32, b + 32)); }
+#endif
+
+/* fsm_same for what is mostly long: sixty-four bytes at a time, the last of them again where they do not come out even. */
+static inline int fsm_literal(const char *a, const char *b, size_t n) {
+#ifdef FSM_SSE2
+    if (n >= 64) {
+        size_t last = n - 64, i = 0;
+        __m128i same = fsm_equal_64(a + last, b + last);
+        for (; i < last; i += 64) same = _mm_and_si128(same, fsm_equal_64(a + i, b + i));
+        return _mm_movemask_epi8(same) == 0xFFFF;
+    }
+    if (n > 32) return _mm_movemask_epi8(_mm_and_si128(fsm_equal_32(a, b), fsm_equal_32(a + n - 32, b + n - 32))) == 0xFFFF;
+    if (n > 16) return _mm_movemask_epi8(_mm_and_si128(fsm_equal(a, b), fsm_equal(a + n - 16, b + n - 16))) == 0xFFFF;
+#endif
+    return fsm_same(a, b, n);
 }
 
 /* The end of the UTF-8 character that begins at p (a byte >= 0x80), or NULL if it is none. */

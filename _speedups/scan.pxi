@@ -35,17 +35,20 @@ cdef extern from "lexer.h":
     const char* fsm_space(const char*, const char*) nogil
     bint fsm_same(const char*, const char*, size_t) nogil
 
-cdef enum HoleKind:
-    HOLE_TEXT      # the captured string
-    HOLE_INDEX     # the block's or call's index
-    HOLE_STRING    # an ignored string
-    HOLE_NUMBER    # an ignored number
-    HOLE_COUNTS    # a usage report
-    HOLE_SPACE     # the run of spaces before the last brace (some upstreams pad there)
-    HOLE_PLACED    # a number that says where the event belongs (in a template: and behind it, by which)
+cdef extern from "match.h":
+    ctypedef enum HoleKind "fsm_hole_kind":
+        HOLE_NONE "FSM_HOLE_NONE"
+        HOLE_TEXT "FSM_HOLE_TEXT"
+        HOLE_INDEX "FSM_HOLE_INDEX"
+        HOLE_STRING "FSM_HOLE_STRING"
+        HOLE_NUMBER "FSM_HOLE_NUMBER"
+        HOLE_COUNTS "FSM_HOLE_COUNTS"
+        HOLE_SPACE "FSM_HOLE_SPACE"
+        HOLE_PLACED "FSM_HOLE_PLACED"
+    enum:
+        MAX_HOLES "FSM_HOLES"
 
 cdef enum:
-    MAX_HOLES = 24
     MAX_DEPTH = 30
     MAX_GIVEN = 16
     ANY_KIND = -2          # as the event of a captured string: what the KIND key demands (spec/emit.py)

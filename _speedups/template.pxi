@@ -12,32 +12,53 @@
 #      padding before the last brace. Keys, discriminators and fields that must be empty are literal;
 #   3. string holes run the full lexer;
 #   4. nothing is written before the last literal has matched;
-#   5. whoever appends checks the block, its kind and the table's cell on every hit (engine.pxi);
+#   5. whoever appends checks the block, its kind and the table's cell (engine.pxi): for every hit, or once for a run of
+#      hits between which nothing else happens;
 #   6. only what the scanner fully understood is learned.
+#
+# What is learned is a shape; match.h holds the events against it.
 
-cdef extern from "text.h":
-    const char* fsm_copied(const char*, const char*, const char*, char*, const char*, char**, int*) nogil
+cdef extern from "match.h":
+    ctypedef struct fsm_segment:
+        const char* literal
+        int size, hole
+    ctypedef struct fsm_shape:
+        long index
+        const fsm_place* placed
+        fsm_segment* segments
+    ctypedef struct fsm_target:
+        char* out
+        const char* room
+        bint straight, once
+        long index
+        Py_ssize_t most
+        const char* known
+        const char* known_end
+        Py_ssize_t taken
+        int flags
+    ctypedef struct fsm_match:
+        const char* behind
+        const char* text
+        const char* text_end
+        int flags
+        char* copied
+        long index
+        const char* counts
+        const char* counts_end
+    const char* fsm_matched(const fsm_shape*, const char*, const char*, fsm_target*, fsm_match*) nogil
 
 cdef enum:
     MAX_TEMPLATE = 8192     # bytes; a longer event is not worth remembering, and places in it fit into a short
 
-ctypedef struct Segment:
-    short start             # of the literal, in Template.bytes
-    short size
-    short hole              # HoleKind behind it, -1 behind the last
-
 ctypedef struct Template:
     bint ready
+    fsm_shape shape
     int event               # of the captured string
-    long index              # where it never varied
     bint placing            # whether `place` has anything to say
     long place[PLACES]      # of the event in hand; what never varies in it is that of the last one learned
     fsm_place placed[PLACES]     # how each of its numbers is taken
     bint counting           # whether there is a usage report
-    bint more               # either
     int head, tail          # bytes of the event before and behind its payload
-    int segments_used
-    Segment segments[MAX_HOLES + 1]
     unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
     # the event before, as it was scanned
     char* bytes
@@ -47,19 +68,6 @@ ctypedef struct Template:
     short hole_kind[MAX_HOLES]
     short hole_start[MAX_HOLES]
     short hole_end[MAX_HOLES]
-
-ctypedef struct Match:
-    long index
-    const char* text
-    const char* text_end
-    int flags
-    char* out               # where the text may be copied meanwhile (given), NULL for nowhere
-    const char* room        # the end of what may be written there
-    Py_ssize_t copied       # how many bytes it is there, without its escapes; -1 if it was not
-    const char* counts      # of a template that counts
-    const char* counts_end
-    const char* known       # the report before (given)
-    const char* known_end
 
 
 cdef bint same_shape(Template* t, Scan* s, const char* event, int size) noexcept nogil:
@@ -86,7 +94,7 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     """Remember the scanned event [event, event + whole); ready once two of one shape came in a row."""
     cdef int i, start, which, size = <int>whole
     cdef bint same
-    cdef Segment* segment
+    cdef fsm_segment* segment
     cdef char* grown
     t.ready = False
     if whole > MAX_TEMPLATE:
@@ -117,85 +125,27 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
-    t.index = s.index
     t.counting = s.counts is not NULL
     t.placing = False
     for i in range(PLACES):
         t.place[i] = s.place[i]
         t.placing = t.placing or s.place[i] >= 0
-    t.more = t.placing or t.counting
     t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
+    t.shape.index = s.index
+    t.shape.placed = t.placed
+    segment = t.shape.segments
     start = 0
-    t.segments_used = 0
     for i in range(s.holes_used):
         if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:
             continue  # it never varied: literal
-        segment = &t.segments[t.segments_used]
-        segment.start, segment.size, segment.hole = start, t.hole_start[i] - start, s.holes[i].kind
+        segment.literal, segment.size, segment.hole = t.bytes + start, t.hole_start[i] - start, s.holes[i].kind
         if s.holes[i].kind == HOLE_PLACED:
             which = <int>(s.holes[i].place.value - s.place)
             segment.hole += which
             t.placed[which] = s.holes[i].place
             t.placed[which].value = &t.place[which]
-        t.segments_used += 1
+        segment += 1
         start = t.hole_end[i]
-    segment = &t.segments[t.segments_used]
-    segment.start, segment.size, segment.hole = start, size - start, -1
-    t.segments_used += 1
+    segment.literal, segment.size, segment.hole = t.bytes + start, size - start, HOLE_NONE
     t.ready = True
     return 0
-
-
-cdef const char* ignored(Template* t, int hole, const char* p, const char* end, Match* m) noexcept nogil:
-    """Behind a value that is no text and no index, or NULL."""
-    cdef int flags = 0
-    if hole == HOLE_STRING:
-        return fsm_string(p, end, &flags)
-    if hole == HOLE_NUMBER:
-        return fsm_number(p, end)
-    if hole == HOLE_SPACE:
-        while p < end and p[0] == c' ':
-            p += 1
-        return p
-    if hole == HOLE_COUNTS:
-        if m.known == m.known_end:
-            return NULL
-        m.counts = p
-        m.counts_end = fsm_grown(p, end, m.known, m.known_end)
-        return m.counts_end
-    return fsm_placed(p, end, &t.placed[hole - HOLE_PLACED])
-
-
-cdef inline const char* match(Template* t, const char* p, const char* end, Match* m) noexcept nogil:
-    """Behind the event at p if it has the template's shape, else NULL; then `m` holds its text and index, t.place the rest."""
-    cdef const Segment* segment = &t.segments[0]
-    cdef const char* low = p
-    cdef const char* q
-    cdef char* copied
-    m.index = t.index  # the text and its flags are those of its hole, which every template has
-    while True:
-        if end - p < segment.size or not fsm_same(p, t.bytes + segment.start, segment.size):
-            return NULL
-        p += segment.size
-        if segment.hole < 0:
-            return p
-        if segment.hole == HOLE_TEXT:
-            m.flags = 0
-            q = fsm_copied(p, end, low, m.out, m.room, &copied, &m.flags)
-            if q is not NULL:
-                m.copied = copied - m.out
-            else:
-                m.copied = -1
-                m.flags = 0
-                q = fsm_any_string(p, end, &m.flags)
-            if q is NULL or q == p:
-                return NULL
-            m.text, m.text_end = p, q
-            p = q
-        elif segment.hole == HOLE_INDEX:
-            p = fsm_small(p, end, &m.index)
-        else:
-            p = ignored(t, segment.hole, p, end, m)
-        if p is NULL:
-            return NULL
-        segment += 1

@@ -58,9 +58,13 @@ static inline int fsm_utf8(const char *p, const char *e) {
     return due == 0;
 }
 
-/* Copy n < 16 bytes. */
+/* Copy n < 32 bytes. */
 static inline void fsm_few(char *out, const char *p, size_t n) {
-    if (n >= 8) {
+    if (n >= 16) {
+        __m128i a = _mm_loadu_si128((const __m128i *)p), b = _mm_loadu_si128((const __m128i *)(p + n - 16));
+        _mm_storeu_si128((__m128i *)out, a);
+        _mm_storeu_si128((__m128i *)(out + n - 16), b);
+    } else if (n >= 8) {
         uint64_t a, b;
         memcpy(&a, p, 8), memcpy(&b, p + n - 8, 8);
         memcpy(out, &a, 8), memcpy(out + n - 8, &b, 8);
@@ -73,10 +77,37 @@ static inline void fsm_few(char *out, const char *p, size_t n) {
     }
 }
 
+/* fsm_copied for plain ASCII, thirty-two bytes at a time: most texts end within the first. */
+static inline const char *fsm_copied_plain(const char *p, const char *e, const char *low, char *out, const char *room, char **copied) {
+    ptrdiff_t left;
+    unsigned special;
+    int n;
+    while (e - p >= 32 && room - out >= 32) {
+        __m128i x = _mm_loadu_si128((const __m128i *)p), y = _mm_loadu_si128((const __m128i *)(p + 16));
+        _mm_storeu_si128((__m128i *)out, x);
+        _mm_storeu_si128((__m128i *)(out + 16), y);
+        special = fsm_specials(x) | fsm_specials(y) << 16;
+        if (special) {
+            n = fsm_lowest(special);
+            *copied = out + n;
+            return p[n] == '"' ? p + n : NULL;
+        }
+        p += 32, out += 32;
+    }
+    left = e - p;
+    if (left <= 0 || left >= 32 || e - low < 32 || room - out < 32) return NULL;
+    special = (fsm_specials(_mm_loadu_si128((const __m128i *)(e - 32))) | fsm_specials(_mm_loadu_si128((const __m128i *)(e - 16))) << 16) >> (32 - left);
+    if (!special) return NULL;
+    n = fsm_lowest(special);
+    fsm_few(out, p, (size_t)n);
+    *copied = out + n;
+    return p[n] == '"' ? p + n : NULL;
+}
+
 /* p stands behind the opening quote, as in fsm_string, and nothing before `low` may be read. The closing quote, with the
  * characters before it copied to [out, *copied); or NULL where this way gives up. *flags gains what
  * fsm_string would have said. Writes only [out, room). */
-static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) {
+FSM_APART static const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) {
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1F);
     const char *begin = out;
     unsigned wide = 0;
@@ -125,6 +156,7 @@ static inline const char *fsm_copied(const char *p, const char *e, const char *l
 }
 
 #else
+static inline const char *fsm_copied_plain(const char *p, const char *e, const char *low, char *out, const char *room, char **copied) { return NULL; }
 static inline const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) { return NULL; }
 #endif
 

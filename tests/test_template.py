@@ -121,6 +121,17 @@ def test_another_event_name_is_another_literal():
     agree(PRIME + delta("d").replace(b"event: content_block_delta", b"event: error") + delta("e") + END, fast=5)
 
 
+@pytest.mark.parametrize("name", [0, 3, 9, 20, 36, 60, 96, 130])
+def test_every_byte_that_may_not_differ(name: int):
+    """Wherever an event differs from the last, in literals of many lengths before the text and behind it."""
+    body = CHAT.replace(b'"id":"c"', b'"id":"' + b"n" * name + b'"').replace(b'"usage":null', b'"usage":null,"model":"' + b"m" * name + b'"')
+    event = body[:body.index(b"\n\n") + 2]
+    agree(body + event, fast=4)
+    for at, byte in enumerate(event):
+        odd = event[:at] + bytes([byte ^ 1]) + event[at + 1:]
+        assert disagreement([body + odd + event], deltas="none") is None, (at, odd)
+
+
 def test_an_event_after_a_straddling_one():
     body = CHAT + chunk('"content":"end"')
     for cut in range(len(CHAT) - 4, len(CHAT) + 40):

@@ -89,14 +89,15 @@ def test_the_limit_is_met_at_another_block(limit: int):
           limits=fsm.Limits(content_bytes=limit))
 
 
-def test_the_state_is_looked_at_on_every_hit():
+@pytest.mark.parametrize("long", ["", "a text long enough for room behind it " * 4])
+def test_the_state_is_looked_at_on_every_hit(long: str):
     """Whatever moved it: the route of the last hit still stands here, as it never does when an event moves the state."""
     r = fsm.Reconstructor(engine="compiled")
-    r.feed(PRIME)
+    r.feed(PRIME + delta("d" + long))
     r._acc.stepper.state = T.COMPLETED
     r.feed(delta("late") + delta("late"))
-    assert r._framing.appended == 3
-    assert r._acc.blocks[0].buffer.text() == "abc"
+    assert r._framing.appended == 4
+    assert r._acc.blocks[0].buffer.text() == "abcd" + long
 
 
 @pytest.mark.parametrize(("kind", "field"), [("thinking_delta", "thinking"), ("input_json_delta", "partial_json")])
