@@ -96,50 +96,64 @@ cdef class Shortcut:
         An event of more than `most` bytes, without its blank line, is left.
         """
         cdef Template* t = self.template
-        cdef Route* route
-        cdef char* begin
-        cdef Py_ssize_t copied
         cdef fsm_target to
         cdef fsm_match m
+        cdef char* begin
+        cdef Py_ssize_t before, copied
         taken[0] = 0
         if t is NULL or not t.ready:
             return p
         to.most = most + 1 if t.bytes[0] == c'{' else most + 2  # bare data ends with its line
         to.once = self.each
-        to.known = to.known_end = NULL
         to.taken = 0
         while True:
-            # most likely the text goes where the last one went: what that depends on is asked once for all events that do
-            route = self.route
-            to.out, to.room, to.straight, to.flags = NULL, NULL, False, 0
-            if route is not NULL:
-                to.out = (<Buffer>route.buffer).data + (<Buffer>route.buffer).size
-                to.room = to.out + min((<Buffer>route.buffer).room - (<Buffer>route.buffer).size, self.limit - self.meter.used)
-                to.straight = not (t.placing or t.counting) and route.event == t.event and route.state == self.stepper.state
-                to.index = route.index
-            if t.counting:
-                to.known = self.counts.known
-                to.known_end = to.known + self.counts.size
-            begin = to.out
+            self.aim(t, &to)
+            begin, before = to.out, to.taken
             p = fsm_matched(&t.shape, p, end, &to, &m)
             taken[0] = to.taken
-            if to.out != begin:
-                (<Buffer>route.buffer).keep(to.out - begin, to.flags)
+            if to.taken != before:
+                self.land(t, &to, begin, before)
                 if self.each:
                     self.tell()
                     continue
             if m.behind is NULL:
                 return p
             copied = -1 if m.copied is NULL else m.copied - to.out
-            if t.placing:
-                if not self.append_placed(t.place, t.event, m.text, m.text_end, m.flags, copied, p + t.head, m.behind - t.tail):
+            if t.shape.placing:
+                if not self.append_placed(t.shape.place, t.event, m.text, m.text_end, m.flags, copied, p + t.shape.head, m.behind - t.shape.tail):
                     return p
             elif not self.append(t.event, m.index, m.text, m.text_end, m.flags, copied):
                 return p
-            if t.counting:
+            if t.shape.counting:
                 self.counts.take(m.counts, m.counts_end)
             p = m.behind
             to.taken += 1
+
+    cdef inline void aim(self, Template* t, fsm_target* to) noexcept:
+        """Most likely the text goes where the last one went: what that depends on is asked once for all events that do."""
+        cdef Route* route = self.route
+        to.out, to.room, to.straight, to.flags = NULL, NULL, False, 0
+        if route is not NULL:
+            to.out = (<Buffer>route.buffer).data + (<Buffer>route.buffer).size
+            to.room = to.out + min((<Buffer>route.buffer).room - (<Buffer>route.buffer).size, self.limit - self.meter.used)
+            to.straight = route.event == t.event and route.state == self.stepper.state
+            to.index = route.index
+        if t.shape.counting:
+            to.known = self.counts.known
+            to.known_end = to.known + self.counts.size
+        if t.shape.place[SERIAL] >= 0:  # learned only where events are remembered
+            to.top = self.recent.top
+
+    cdef inline int land(self, const Template* t, const fsm_target* to, const char* begin, Py_ssize_t before) except -1:
+        """Take what was copied behind `begin`, and what else a run of hits leaves; there were `before` hits before it."""
+        cdef Py_ssize_t i
+        (<Buffer>self.route.buffer).keep(to.out - begin, to.flags)
+        if t.shape.counting:
+            self.counts.take(to.known, to.known_end)
+        if t.shape.place[SERIAL] >= 0:
+            for i in range(max(before, to.taken - LAST), to.taken):
+                self.recent.push(to.top, to.last[i % LAST], to.last_end[i % LAST])
+        return 0
 
     cdef const char* scan_event(self, const char* event, const char* p, const char* end) except? NULL:
         """Tier 2: behind the event whose payload begins at p, its blank line included, if it was understood and appended, else NULL.

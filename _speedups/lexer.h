@@ -271,7 +271,8 @@ static inline size_t fsm_common(const char *a, const char *b, size_t n) {
 #ifdef FSM_SSE2
     for (; i + 16 <= n; i += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)(a + i)), y = _mm_loadu_si128((const __m128i *)(b + i));
-        if (_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) != 0xFFFF) break;
+        unsigned differ = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) ^ 0xFFFF;
+        if (differ) return i + (size_t)fsm_lowest(differ);
     }
 #endif
     while (i < n && a[i] == b[i]) i++;
@@ -288,13 +289,15 @@ FSM_APART static const char *fsm_grown(const char *p, const char *e, const char 
     while (k < ke) {
         size_t n = fsm_common(p, k, (size_t)(e - p < ke - k ? e - p : ke - k));
         ptrdiff_t old, now;
+        int less;
         p += n, k += n;
         if (k == ke) break;
+        less = p < e && *p < *k; /* which decides between numbers of one length */
         for (n = 0; k > begin && fsm_digit(k[-1]); n++) k--, p--;
         if (n > 18 || k == begin || (k[-1] != ':' && k[-1] != ',' && k[-1] != '[' && k[-1] != ' ')) return NULL;
         for (old = 0; k + old < ke && fsm_digit(k[old]); ) old++;
         for (now = 0; p + now < e && fsm_digit(p[now]); ) now++;
-        if (old == 0 || now < old || now > 18 || *k == '0' || *p == '0' || (now == old && memcmp(p, k, (size_t)now) < 0)) return NULL;
+        if (old == 0 || now < old || now > 18 || *k == '0' || *p == '0' || (now == old && less)) return NULL;
         p += now, k += old;
         if (p >= e || k >= ke || *p != *k || (*k != ',' && *k != '}' && *k != ']' && *k != ' ')) return NULL;
     }

@@ -1,9 +1,8 @@
 /* The learned template at work: one event after the other is matched and its text copied to where the last one went.
  *
  * The shape of an event is its literal bytes, cut where a value may vary: the holes. Whoever holds the shape (template.pxi)
- * has to care that it is sound; here bytes are compared and values lexed, and nothing else is decided. What takes a
- * decision is handed back: an event with an index of its own, a count, a number that places it, a text that could not
- * be copied.
+ * has to care that it is sound; here bytes are compared and values lexed. What takes a decision is handed back: an event
+ * for another block than the last one, one that may be a repetition, a text that could not be copied.
  *
  * It is C, and a function by itself, because it decides what a delta costs: all that it needs per event stays in registers. */
 
@@ -13,6 +12,15 @@
 #include "text.h"
 
 #define FSM_HOLES 24 /* at most */
+#define FSM_LAST 4   /* numbered events that are remembered (fsm/recent.py) */
+
+/* The numbers that say where an event belongs, in the order of the roles. */
+enum {
+    FSM_SERIAL,  /* the wire's own number of the event */
+    FSM_ADDRESS, /* of its item */
+    FSM_PART,    /* within the item */
+    FSM_PLACES
+};
 
 typedef enum {
     FSM_HOLE_NONE = -1, /* the event is over */
@@ -32,8 +40,11 @@ typedef struct {
 } fsm_segment;
 
 typedef struct {
-    long index;              /* where it never varied */
-    const fsm_place *placed; /* how each of the numbers is taken */
+    long index;                   /* where it never varied; -1 where the numbers say it */
+    int placing, counting;        /* whether there are such numbers, and a usage report */
+    long place[FSM_PLACES];       /* of the event in hand; what never varies in it is that of the last one learned; -1 for nothing */
+    fsm_place placed[FSM_PLACES]; /* how each of them is taken */
+    int head, tail;               /* bytes of the event before and behind its payload */
     fsm_segment segments[FSM_HOLES + 1];
 } fsm_shape;
 
@@ -41,13 +52,15 @@ typedef struct {
 typedef struct {
     char *out;         /* in, out: the text is copied to [out, room) */
     const char *room;
-    int straight;      /* whether an event may be taken that has `index` and needs nothing but a copy of its text */
+    int straight;      /* whether an event may be taken at all; then one that has `index` is, if its text could be copied */
     int once;          /* whether one such event is enough */
     long index;
     ptrdiff_t most;    /* bytes of an event; a longer one is not taken */
-    const char *known, *known_end; /* the usage report before; empty for none */
+    long long top;     /* in, out: the highest number so far; no other may be taken */
+    const char *known, *known_end; /* in, out: the usage report before; empty for none */
     ptrdiff_t taken;   /* out: grows by the number of the events taken */
     int flags;         /* out: gains those of their texts */
+    const char *last[FSM_LAST], *last_end[FSM_LAST]; /* out: payloads of the last numbered ones; the nth of all is at n % FSM_LAST */
 } fsm_target;
 
 /* An event of the shape that was not taken. */
@@ -80,6 +93,21 @@ FSM_APART static const char *fsm_hole(const fsm_shape *shape, int hole, const ch
     default:
         return fsm_placed(p, e, &shape->placed[hole - FSM_HOLE_PLACED]);
     }
+}
+
+/* Whether the event [p, q) goes where `to` says; then what it counts, and its number, are taken. */
+FSM_APART static int fsm_goes_on(const fsm_shape *shape, const char *p, const char *q, fsm_target *to, const fsm_match *m) {
+    const long *place = shape->place;
+    long index = !shape->placing ? m->index : place[FSM_PART] < 0 ? place[FSM_ADDRESS] : place[FSM_ADDRESS] + place[FSM_PART];
+    if (index != to->index) return 0;
+    if (shape->placing && place[FSM_SERIAL] >= 0) {
+        if (place[FSM_SERIAL] <= to->top) return 0; /* it may be one just seen */
+        to->top = place[FSM_SERIAL];
+        to->last[to->taken % FSM_LAST] = p + shape->head;
+        to->last_end[to->taken % FSM_LAST] = q - shape->tail;
+    }
+    if (shape->counting) to->known = m->counts, to->known_end = m->counts_end;
+    return 1;
 }
 
 /* The first bytes of an event have most likely not been touched yet, and what the processor fetches by itself ends with a page. */
@@ -125,7 +153,7 @@ FSM_APART static const char *fsm_matched(const fsm_shape *shape, const char *p, 
             }
         }
         if (q - p > to->most) goto none;
-        if (!to->straight || copied == NULL || m->index != to->index) {
+        if (!to->straight || copied == NULL || !(shape->placing | shape->counting ? fsm_goes_on(shape, p, q, to, m) : m->index == to->index)) {
             m->behind = q;
             m->copied = copied;
             break;

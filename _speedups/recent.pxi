@@ -2,7 +2,6 @@
 # here too, so that there is one memory for both ways.
 
 cdef enum:
-    RECENT_KEPT = 4
     RECENT_LONGEST = 16384
 
 
@@ -10,14 +9,14 @@ cdef enum:
 cdef class Recent:
     """See fsm.recent.Recent."""
     cdef readonly long long top
-    cdef char* data[RECENT_KEPT]
-    cdef Py_ssize_t size[RECENT_KEPT]
-    cdef Py_ssize_t room[RECENT_KEPT]
+    cdef char* data[LAST]
+    cdef Py_ssize_t size[LAST]
+    cdef Py_ssize_t room[LAST]
     cdef int next
 
     def __dealloc__(self):
         cdef int i
-        for i in range(RECENT_KEPT):
+        for i in range(LAST):
             PyMem_Free(self.data[i])
 
     def again(self, number, bytes data not None):
@@ -26,7 +25,7 @@ cdef class Recent:
         cdef Py_ssize_t n = len(data)
         cdef int i
         if n <= RECENT_LONGEST:
-            for i in range(RECENT_KEPT):  # the number is in the payload: equal bytes are equal numbers
+            for i in range(LAST):  # the number is in the payload: equal bytes are equal numbers
                 if self.size[i] == n and memcmp(self.data[i], p, n) == 0:
                     return True
         self.push(<long long>min(number, 1 << 62), p, p + n)
@@ -47,7 +46,7 @@ cdef class Recent:
             self.room[i] = n + 32
         memcpy(self.data[i], p, n)
         self.size[i] = n
-        self.next = (i + 1) % RECENT_KEPT
+        self.next = (i + 1) % LAST
         if number > self.top:
             self.top = number
         return 0

@@ -47,6 +47,11 @@ cdef extern from "match.h":
         HOLE_PLACED "FSM_HOLE_PLACED"
     enum:
         MAX_HOLES "FSM_HOLES"
+        LAST "FSM_LAST"
+        SERIAL "FSM_SERIAL"
+        ADDRESS "FSM_ADDRESS"
+        PART "FSM_PART"
+        PLACES "FSM_PLACES"
 
 cdef enum:
     MAX_DEPTH = 30
@@ -58,12 +63,6 @@ ctypedef struct Hole:
     const char* start
     const char* end
     fsm_place place        # of a placed number, with its value's slot in the scan
-
-cdef enum:                 # where an event belongs, in the order of the roles
-    SERIAL                 # the wire's own number of the event
-    ADDRESS                # of its item
-    PART                   # within the item
-    PLACES
 
 ctypedef struct Given:     # a value that a shape gives
     int role

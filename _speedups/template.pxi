@@ -24,7 +24,10 @@ cdef extern from "match.h":
         int size, hole
     ctypedef struct fsm_shape:
         long index
-        const fsm_place* placed
+        bint placing, counting
+        long* place
+        fsm_place* placed
+        int head, tail
         fsm_segment* segments
     ctypedef struct fsm_target:
         char* out
@@ -32,10 +35,13 @@ cdef extern from "match.h":
         bint straight, once
         long index
         Py_ssize_t most
+        long long top
         const char* known
         const char* known_end
         Py_ssize_t taken
         int flags
+        const char** last
+        const char** last_end
     ctypedef struct fsm_match:
         const char* behind
         const char* text
@@ -54,11 +60,6 @@ ctypedef struct Template:
     bint ready
     fsm_shape shape
     int event               # of the captured string
-    bint placing            # whether `place` has anything to say
-    long place[PLACES]      # of the event in hand; what never varies in it is that of the last one learned
-    fsm_place placed[PLACES]     # how each of its numbers is taken
-    bint counting           # whether there is a usage report
-    int head, tail          # bytes of the event before and behind its payload
     unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
     # the event before, as it was scanned
     char* bytes
@@ -125,14 +126,13 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     if not same:
         return 0
     t.event = s.event
-    t.counting = s.counts is not NULL
-    t.placing = False
-    for i in range(PLACES):
-        t.place[i] = s.place[i]
-        t.placing = t.placing or s.place[i] >= 0
-    t.head, t.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     t.shape.index = s.index
-    t.shape.placed = t.placed
+    t.shape.counting = s.counts is not NULL
+    t.shape.placing = False
+    for i in range(PLACES):
+        t.shape.place[i] = s.place[i]
+        t.shape.placing |= s.place[i] >= 0
+    t.shape.head, t.shape.tail = <int>(s.begin - event), <int>(event + whole - s.end)
     segment = t.shape.segments
     start = 0
     for i in range(s.holes_used):
@@ -142,8 +142,8 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
         if s.holes[i].kind == HOLE_PLACED:
             which = <int>(s.holes[i].place.value - s.place)
             segment.hole += which
-            t.placed[which] = s.holes[i].place
-            t.placed[which].value = &t.place[which]
+            t.shape.placed[which] = s.holes[i].place
+            t.shape.placed[which].value = &t.shape.place[which]
         segment += 1
         start = t.hole_end[i]
     segment.literal, segment.size, segment.hole = t.bytes + start, size - start, HOLE_NONE

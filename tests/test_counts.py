@@ -33,6 +33,8 @@ def counts(n: int, **more: Any) -> dict[str, Any]:
 
 START = gemini("a", counts(1), responseId="r", modelVersion="m")
 END = frame({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]})
+#: behind these the block's buffer has room, so that hits are copied there in one run
+ROOMY = [gemini("x" * 100, counts(1)) for _ in range(12)]
 
 
 def watch(engine: str, chunks: list[bytes], dialect: str, deltas: str, look: bool) -> tuple[Any, ...]:
@@ -77,8 +79,20 @@ def test_counts_that_grow_are_taken_without_python(tiers: tuple[str, ...]):
     counts(10**18), counts(10**30), {"trafficType": "ON_DEMAND"}, {}, None, [], "x", counts(5, promptTokensDetails=[{"modality": "TEXT", "tokenCount": 0}]),
     counts(5) | {"note": "was 4, now 5"}, counts(5) | {'k": 1, "': "x"}], ids=str)
 @pytest.mark.parametrize("then", [counts(7), counts(5)], ids=["7", "5"])
-def test_any_other_report_goes_the_slow_way(tiers: tuple[str, ...], next_: Any, then: Any):
-    agree(tiers, [START, gemini("b", counts(2)), gemini("c", counts(5)), gemini("d", next_), gemini("e", then), gemini("f", then), END])
+@pytest.mark.parametrize("before", [[], ROOMY], ids=["short", "roomy"])
+def test_any_other_report_goes_the_slow_way(tiers: tuple[str, ...], next_: Any, then: Any, before: list[bytes]):
+    parts = [START, *before, gemini("b", counts(2)), gemini("c", counts(5)), gemini("d", next_), gemini("e", then), gemini("f", then), END]
+    agree(tiers, [b"".join(parts)] if before else parts)
+
+
+def test_a_run_of_reports(tiers: tuple[str, ...]):
+    """The last of a run counts, and each is compared with the one before it."""
+    grown = [gemini("b", counts(n)) for n in (2, 3, 40, 41)]
+    parts = [START, *ROOMY, *grown, gemini("c", counts(30)), gemini("d", counts(31))]
+    assert appended([START, *ROOMY, *grown]) == 16
+    assert appended(parts) == 17
+    assert agree(tiers, [b"".join([START, *ROOMY, *grown, END])])[1]["output_tokens"] == 41
+    assert agree(tiers, [b"".join([*parts, END])])[1]["output_tokens"] == 31
 
 
 def test_a_report_that_falls_is_told(tiers: tuple[str, ...]):

@@ -32,6 +32,10 @@ def delta(text: str, number: Any = None, place: tuple[Any, Any] = (0, 0), word: 
     return frame({k: v for k, v in payload.items() if v is not None}, payload["type"])
 
 
+#: behind these the block's buffer has room, so that hits are copied there in one run
+ROOMY = [delta("x" * 100, 3 + i) for i in range(12)]
+
+
 def agree(tiers: tuple[str, ...], parts: list[bytes], **options: Any) -> dict[str, Any]:
     """The outcome of the events, the same on all tiers, whole, one by one, and in pieces."""
     body = b"".join(parts)
@@ -78,12 +82,14 @@ def test_only_the_last_few_are_remembered(engine: str):
 
 @pytest.mark.parametrize("back", range(1, recent.KEPT + 2))
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 12])
-def test_what_the_short_cut_took_is_known_again(tiers: tuple[str, ...], length: int, back: int):  # R-39
+@pytest.mark.parametrize("before", [[], ROOMY])
+def test_what_the_short_cut_took_is_known_again(tiers: tuple[str, ...], before: list[bytes], length: int, back: int):  # R-39
     """The last events are sent once more, also where template and scanner had taken them."""
-    said = [delta(f"w{i} ", 3 + i) for i in range(length)]
-    got = agree(tiers, [ADDED, begun((0, 0)), *said, *said[-back:], delta("end", 50), END])
+    said = [delta(f"w{i} ", 20 + i) for i in range(length)]
+    got = agree(tiers, [ADDED, begun((0, 0)), *before, *said, *said[-back:], delta("end", 50), END])
     repeated = min(back, length)
-    want = "".join(f"w{i} " for i in range(length)) + ("".join(f"w{i} " for i in range(length - repeated, length)) if repeated > recent.KEPT else "") + "end"
+    want = "x" * 100 * len(before) + "".join(f"w{i} " for i in range(length))
+    want += ("".join(f"w{i} " for i in range(length - repeated, length)) if repeated > recent.KEPT else "") + "end"
     assert got["message"]["content"][0]["text"] == want
     assert got["counts"].get("duplicate_event", 0) == (repeated if repeated <= recent.KEPT else 0)
 
@@ -117,6 +123,17 @@ def test_numbers_that_do_not_count(tiers: tuple[str, ...], numbers: list[Any]):
     said = [delta("a", 5), delta("a", 6), delta("a", 7)]
     got = agree(tiers, [ADDED, begun((0, 0)), *said, *[delta("b", n) for n in numbers], delta("c", 9), END])
     assert got["message"]["content"][0]["text"] == "aaabbc"
+
+
+def test_numbers_within_one_run_of_hits(tiers: tuple[str, ...]):
+    """An event is sent twice in a row, or once more after one, two, ... others; and a number goes back to another text."""
+    words = [delta(f"w{i} ", 20 + i) for i in range(8)]
+    for back in range(1, 7):
+        got = agree(tiers, [ADDED, begun((0, 0)), *ROOMY, *words[:back], words[0], *words[back:], END])
+        again = "w0 " if back > recent.KEPT else ""
+        assert got["message"]["content"][0]["text"][1200:] == "".join(f"w{i} " for i in range(back)) + again + "".join(f"w{i} " for i in range(back, 8))
+        got = agree(tiers, [ADDED, begun((0, 0)), *ROOMY, *words[:back], delta("other ", 20), *words[back:], END])
+        assert got["message"]["content"][0]["text"].count("other ") == 1
 
 
 def test_a_number_that_stands_still_is_in_no_template(tiers: tuple[str, ...]):
