@@ -269,10 +269,11 @@ static inline const char *fsm_space(const char *p, const char *e) {
 static inline size_t fsm_common(const char *a, const char *b, size_t n) {
     size_t i = 0;
 #ifdef FSM_SSE2
-    for (; i + 16 <= n; i += 16) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(a + i)), y = _mm_loadu_si128((const __m128i *)(b + i));
-        unsigned differ = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, y)) ^ 0xFFFF;
+    while (n - i >= 16) {
+        unsigned differ = (unsigned)_mm_movemask_epi8(fsm_equal(a + i, b + i)) ^ 0xFFFF;
         if (differ) return i + (size_t)fsm_lowest(differ);
+        i += 16;
+        if (i < n && n - i < 16) i = n - 16; /* the last of them again, from the left */
     }
 #endif
     while (i < n && a[i] == b[i]) i++;
@@ -281,27 +282,35 @@ static inline size_t fsm_common(const char *a, const char *b, size_t n) {
 
 static inline int fsm_digit(char c) { return c >= '0' && c <= '9'; }
 
+/* Behind the digits at p. */
+static inline const char *fsm_digits(const char *p, const char *e) {
+    while (p < e && fsm_digit(*p)) p++;
+    return p;
+}
+
 /* Behind the JSON value at p if its bytes are those of [k, ke), a valid value, but for whole numbers that did not fall and
  * are not zero; else NULL. Where bytes differ a run of digits has to stand, as a number stands: so the value is valid
  * JSON too. (In a string such a run may differ as well, which says nothing.) */
 FSM_APART static const char *fsm_grown(const char *p, const char *e, const char *k, const char *ke) {
     const char *begin = k;
-    while (k < ke) {
+    for (;;) {
         size_t n = fsm_common(p, k, (size_t)(e - p < ke - k ? e - p : ke - k));
-        ptrdiff_t old, now;
-        int less;
+        const char *now, *old;
+        ptrdiff_t equal = 0; /* digits of the number before the first that differs */
         p += n, k += n;
-        if (k == ke) break;
-        less = p < e && *p < *k; /* which decides between numbers of one length */
-        for (n = 0; k > begin && fsm_digit(k[-1]); n++) k--, p--;
-        if (n > 18 || k == begin || (k[-1] != ':' && k[-1] != ',' && k[-1] != '[' && k[-1] != ' ')) return NULL;
-        for (old = 0; k + old < ke && fsm_digit(k[old]); ) old++;
-        for (now = 0; p + now < e && fsm_digit(p[now]); ) now++;
-        if (old == 0 || now < old || now > 18 || *k == '0' || *p == '0' || (now == old && less)) return NULL;
-        p += now, k += old;
-        if (p >= e || k >= ke || *p != *k || (*k != ',' && *k != '}' && *k != ']' && *k != ' ')) return NULL;
+        if (k == ke) return p;
+        while (k - equal > begin && fsm_digit(k[-1 - equal])) equal++;
+        if (k - equal == begin) return NULL;
+        switch (k[-1 - equal]) {
+        case ':': case ',': case '[': case ' ': break;
+        default: return NULL;
+        }
+        now = fsm_digits(p, e), old = fsm_digits(k, ke);
+        if (now == e || old == ke || now - p < old - k || equal + (now - p) > 18 || equal + (old - k) == 0) return NULL;
+        if (p[-equal] == '0' || k[-equal] == '0' || (now - p == old - k && *p < *k)) return NULL;
+        if (*now != *old || (*old != ',' && *old != '}' && *old != ']' && *old != ' ')) return NULL;
+        p = now, k = old;
     }
-    return p;
 }
 
 #endif
