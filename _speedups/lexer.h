@@ -269,11 +269,14 @@ static inline const char *fsm_space(const char *p, const char *e) {
 static inline size_t fsm_common(const char *a, const char *b, size_t n) {
     size_t i = 0;
 #ifdef FSM_SSE2
-    while (n - i >= 16) {
-        unsigned differ = (unsigned)_mm_movemask_epi8(fsm_equal(a + i, b + i)) ^ 0xFFFF;
-        if (differ) return i + (size_t)fsm_lowest(differ);
-        i += 16;
-        if (i < n && n - i < 16) i = n - 16; /* the last of them again, from the left */
+    if (n >= 16) {
+        size_t last = n - 16; /* where the blocks do not come out even, some bytes are compared twice */
+        for (;; i += 16) {
+            size_t at = i < last ? i : last;
+            unsigned differ = (unsigned)_mm_movemask_epi8(fsm_equal(a + at, b + at)) ^ 0xFFFF;
+            if (differ) return at + (size_t)fsm_lowest(differ);
+            if (i >= last) return n;
+        }
     }
 #endif
     while (i < n && a[i] == b[i]) i++;
