@@ -172,7 +172,7 @@ FSM_APART static const char *fsm_unicode(const char *p, const char *e, char **ou
 
 /* p stands behind the opening quote. The closing quote, or NULL for anything but a whole valid string.
  * *flags gains FSM_ESCAPED and FSM_WIDE. */
-static inline const char *fsm_string(const char *p, const char *e, int *flags) {
+FSM_APART static const char *fsm_any_string(const char *p, const char *e, int *flags) {
     for (;;) {
         p = fsm_plain(p, e);
         if (p >= e) return NULL;
@@ -201,8 +201,16 @@ static inline const char *fsm_string(const char *p, const char *e, int *flags) {
     }
 }
 
-/* fsm_string, where most strings do not come. */
-FSM_APART static const char *fsm_any_string(const char *p, const char *e, int *flags) { return fsm_string(p, e, flags); }
+/* fsm_any_string, where most strings are short and plain. */
+static inline const char *fsm_string(const char *p, const char *e, int *flags) {
+#ifdef FSM_SSE2
+    if (e - p >= 16) {
+        unsigned specials = fsm_specials(_mm_loadu_si128((const __m128i *)p));
+        if (specials && p[fsm_lowest(specials)] == '"') return p + fsm_lowest(specials);
+    }
+#endif
+    return fsm_any_string(p, e, flags);
+}
 
 /* Write the characters of the lexed string [p, e) to out, which has room for e - p bytes; returns how many were written. */
 static inline size_t fsm_unescape(const char *p, const char *e, char *out) {

@@ -53,6 +53,16 @@ cdef extern from "match.h":
         PART "FSM_PART"
         PLACES "FSM_PLACES"
 
+cdef extern from *:
+    """
+    static unsigned char fsm_guess[sizeof(FSM_KEYS) / sizeof(FSM_KEYS[0]) + sizeof(FSM_NODES) / sizeof(FSM_NODES[0])];
+    static unsigned char *const fsm_guess_first = fsm_guess + sizeof(FSM_KEYS) / sizeof(FSM_KEYS[0]);
+    """
+    # Which key of its object came behind each key the last time, and first in each object: it is compared first, and
+    # decides nothing. Streams share it.
+    unsigned char* fsm_guess
+    unsigned char* fsm_guess_first
+
 cdef enum:
     MAX_DEPTH = 30
     MAX_GIVEN = 16
@@ -137,24 +147,22 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
     cdef const char* end = s.end
     cdef const char* name
     cdef const fsm_key* key
+    cdef unsigned char* guess = &fsm_guess_first[node]
     cdef unsigned long long seen = 0
-    cdef int i, tried, first = FSM_NODES[node].first, count = FSM_NODES[node].count
+    cdef int i, first = FSM_NODES[node].first, count = FSM_NODES[node].count
     cdef Py_ssize_t size
     if p >= end or p[0] != c'{' or depth > MAX_DEPTH:
         return NULL
     p = fsm_space(p + 1, end)
     if p < end and p[0] == c'}':
         return p + 1 if FSM_NODES[node].needed == 0 and s.given is not NULL else NULL  # an empty object is in no delta
-    i = -1
     while True:
         if p >= end or p[0] != c'"':
             return NULL
-        for tried in range(count):  # keys mostly come in the order of the table
-            i = i + 1 if i + 1 < count else 0
-            key = &FSM_KEYS[first + i]
-            if end - p >= key.size + 3 and fsm_same(key.whole, p, key.size + 3):
-                p += key.size + 3
-                break
+        i = guess[0]
+        key = &FSM_KEYS[first + i]
+        if end - p >= key.size + 3 and fsm_same(key.whole, p, key.size + 3):
+            p += key.size + 3
         else:
             name = p + 1
             p = <const char*>memchr(name, c'"', end - name)
@@ -171,12 +179,17 @@ cdef const char* scan_object(Scan* s, int node, const char* p, int depth) noexce
             if p >= end or p[0] != c':':
                 return NULL
             p += 1
+            guess[0] = i
+        guess = &fsm_guess[first + i]
         if seen >> i & 1:
             return NULL
         seen |= 1ULL << i
         p = scan_value(s, key, fsm_space(p, end), depth)
         if p is NULL:
             return NULL
+        if end - p >= 2 and p[0] == c',' and p[1] == c'"':  # as JSON mostly has it
+            p += 1
+            continue
         name = p
         p = fsm_space(p, end)
         if p >= end:

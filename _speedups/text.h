@@ -104,9 +104,9 @@ static inline const char *fsm_copied_plain(const char *p, const char *e, const c
     return p[n] == '"' ? p + n : NULL;
 }
 
-/* p stands behind the opening quote, as in fsm_string, and nothing before `low` may be read. The closing quote, with the
+/* p stands behind the opening quote, as in fsm_any_string, and nothing before `low` may be read. The closing quote, with the
  * characters before it copied to [out, *copied); or NULL where this way gives up. *flags gains what
- * fsm_string would have said. Writes only [out, room). */
+ * fsm_any_string would have said. Writes only [out, room). */
 FSM_APART static const char *fsm_copied(const char *p, const char *e, const char *low, char *out, const char *room, char **copied, int *flags) {
     const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\'), control = _mm_set1_epi8(0x1F);
     const char *begin = out;
