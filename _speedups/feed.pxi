@@ -15,16 +15,21 @@ cdef PyObject* _spare = NULL    # what the last feed returned that had nothing t
 
 cdef list feed_bound(SSEParser framing, bytes data):
     """The loop of `Reconstructor._feed`, with the deltas taken where they lie."""
-    cdef Shortcut hot = framing.hot
-    cdef object frame
-    cdef bint slow = False
     cdef Py_ssize_t size = len(data), taken = 0
     if framing.carry_len == 0 and not framing.exact and not framing.overflowed:  # at an event boundary
         taken = framing.hits(<const char*>data, <const char*>data + size)
         if taken == size:
             framing.win_at += size
-            hot.rest()
-            return told(hot)
+            framing.hot.rest()
+            return told(framing.hot)
+    return feed_rest(framing, data, taken)
+
+
+cdef list feed_rest(SSEParser framing, bytes data, Py_ssize_t taken):
+    """The same behind the first bytes, which were taken already."""
+    cdef Shortcut hot = framing.hot
+    cdef object frame
+    cdef bint slow = False
     framing.begin(data)
     framing.win_pos += taken
     if framing.exact and framing.carry_len == 0:

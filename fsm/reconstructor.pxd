@@ -13,7 +13,7 @@ cdef class Reconstructor:
     cdef public object timeouts, _clock, _dated, _deltas, _framing, _last_bytes, _last_progress, _outcome, _parts, _setup, _t0
     cdef public bint _armable, _unbound
     cdef public Py_ssize_t _bytes, _chunks, _useful
-    @cython.locals(armed=BaseFraming)
+    @cython.locals(armed=BaseFraming, chunk=bytes)
     cpdef list feed(self, data)
     cpdef _begin(self)
     cpdef _bind(self)

@@ -113,9 +113,10 @@ class Reconstructor:
         armed = self._armed
         if armed is None or type(data) is not bytes:
             return self._feed(data)
+        chunk = data  # which is now known to be bytes (reconstructor.pxd)
         self._chunks += 1
-        self._bytes += len(data)
-        return armed.fed(data)
+        self._bytes += len(chunk)
+        return armed.fed(chunk)
 
     def _feed(self, data: Body) -> list[Event]:
         """What `feed` does wherever the engine cannot do it by itself."""
