@@ -108,14 +108,16 @@ cdef class Shortcut:
         to.taken = 0
         while True:
             self.aim(t, &to)
-            begin, before = to.out, to.taken
-            p = fsm_matched(&t.shape, p, end, &to, &m)
-            taken[0] = to.taken
-            if to.taken != before:
+            while True:
+                begin, before = to.out, to.taken
+                p = fsm_matched(&t.shape, p, end, &to, &m)
+                if to.taken == before:
+                    break
                 self.land(t, &to, begin, before)
-                if self.each:
-                    self.tell()
-                    continue
+                if not self.each:
+                    break
+                self.tell()
+            taken[0] = to.taken
             if m.behind is NULL:
                 return p
             copied = -1 if m.copied is NULL else m.copied - to.out
