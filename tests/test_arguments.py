@@ -113,6 +113,13 @@ def test_a_large_value_is_compared_in_pieces(value: object, char: str, near: int
         assert not arguments.written_as(large, text + "}")
 
 
+@given(JSON, st.sampled_from(["", "é", "\x00\x1f\b\f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d", "\ude00", "/"]), st.integers(4080, 4110))
+def test_a_large_object_is_written_as_a_small_one(value: object, char: str, near: int):
+    """The text does not depend on the way that is quick for long strings."""
+    for large in ({"text": char * 3 + "x" * near + char * 9, "value": value, char: [value, {"a": value}]}, {"a": {"b": char * near}, "c": 1e16}):
+        assert arguments.compact(large) == json.dumps(large, ensure_ascii=False, separators=(",", ":"))
+
+
 @pytest.mark.parametrize("depth", [200, 252, 253, 254, 255, 256, 300])
 def test_depth_of_a_large_value(depth: int):
     value: dict = {"text": "x" * arguments._LARGE, "deep": json.loads("[" * depth + "]" * depth)}
