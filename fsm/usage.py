@@ -117,15 +117,19 @@ def _whole(value: Any) -> int | None:
 
 def _sum(usage: Usage, data: dict[str, Any], addends: Sum) -> int | None:
     """The sum of what is there; a part that is missing or zero counts as it did before."""
-    if usage._parts is None:
-        usage._parts = {}
-    parts, named = usage._parts, False
+    parts = usage._parts
+    if parts is None:
+        parts = usage._parts = {}
+    named, total = False, 0
     for path in addends:
         count = _whole(_at(data, path))
         named = named or count is not None
         if count:
             parts[path] = count
-    return sum(parts.get(path, 0) for path in addends) if named else None
+            total += count
+        else:
+            total += parts.get(path, 0)
+    return total if named else None
 
 
 def update(usage: Usage, data: dict[str, Any], table: Paths) -> str | None:
