@@ -213,7 +213,7 @@ cdef class Shortcut:
 
         An event whose number is not the highest so far may be one just seen: Python compares it.
         """
-        cdef long index = place[ADDRESS] if place[PART] < 0 else place[ADDRESS] + place[PART]
+        cdef long index = fsm_index(place)
         if place[SERIAL] < 0:
             return self.append(event, index, text, end, flags, copied)
         if self.recent is None or place[SERIAL] <= self.recent.top or not self.append(event, index, text, end, flags, copied):

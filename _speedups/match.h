@@ -73,6 +73,9 @@ typedef struct {
     const char *counts, *counts_end; /* where the shape has a usage report */
 } fsm_match;
 
+/* The index that the numbers of an event say. */
+static inline long fsm_index(const long *place) { return place[FSM_PART] < 0 ? place[FSM_ADDRESS] : place[FSM_ADDRESS] + place[FSM_PART]; }
+
 /* Behind the value at p, or NULL. */
 FSM_APART static const char *fsm_hole(const fsm_shape *shape, int hole, const char *p, const char *e, const fsm_target *to, fsm_match *m) {
     int flags = 0;
@@ -98,8 +101,7 @@ FSM_APART static const char *fsm_hole(const fsm_shape *shape, int hole, const ch
 /* Whether the event [p, q) goes where `to` says; then what it counts, and its number, are taken. */
 FSM_APART static int fsm_goes_on(const fsm_shape *shape, const char *p, const char *q, fsm_target *to, const fsm_match *m) {
     const long *place = shape->place;
-    long index = !shape->placing ? m->index : place[FSM_PART] < 0 ? place[FSM_ADDRESS] : place[FSM_ADDRESS] + place[FSM_PART];
-    if (index != to->index) return 0;
+    if ((shape->placing ? fsm_index(place) : m->index) != to->index) return 0;
     if (shape->placing && place[FSM_SERIAL] >= 0) {
         if (place[FSM_SERIAL] <= to->top) return 0; /* it may be one just seen */
         to->top = place[FSM_SERIAL];
@@ -121,6 +123,7 @@ FSM_APART static int fsm_goes_on(const fsm_shape *shape, const char *p, const ch
 FSM_APART static const char *fsm_matched(const fsm_shape *shape, const char *p, const char *e, fsm_target *to, fsm_match *m) {
     char *out = to->out;
     const char *room = to->room;
+    m->behind = NULL;
     for (;;) {
         const fsm_segment *segment = shape->segments;
         const char *q = p;
@@ -164,10 +167,7 @@ FSM_APART static const char *fsm_matched(const fsm_shape *shape, const char *p, 
         to->taken++;
         if (to->once) goto none;
     }
-    to->out = out;
-    return p;
 none:
-    m->behind = NULL;
     to->out = out;
     return p;
 }

@@ -25,7 +25,6 @@
 
 cdef extern from "lexer.h":
     const char* fsm_string(const char*, const char*, int*) nogil
-    const char* fsm_any_string(const char*, const char*, int*) nogil
     const char* fsm_number(const char*, const char*) nogil
     const char* fsm_small(const char*, const char*, long*) nogil
     ctypedef struct fsm_place:

@@ -51,6 +51,7 @@ cdef extern from "match.h":
         long index
         const char* counts
         const char* counts_end
+    long fsm_index(const long*) nogil
     const char* fsm_matched(const fsm_shape*, const char*, const char*, fsm_target*, fsm_match*) nogil
 
 cdef enum:
