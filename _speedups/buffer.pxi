@@ -1,18 +1,23 @@
 # Block buffers, the compiled twin of fsm/buffer.py (read that first: same names, same meaning).
 #
-# The idea: one growing run of UTF-8 bytes per open block. It grows by half, is allocated when the first byte comes,
-# and is decoded once, when the block is archived. Whether it is pure ASCII is known for free, which makes decoding a copy.
+# The idea: one growing run of UTF-8 bytes per open block. It grows by half and is allocated when the first byte comes.
+# The bytes lie in a `str` that nobody else has: whether they are pure ASCII is known for free, and then that string, cut to
+# its length, is the text. Text of any other kind is decoded once, when the block is archived.
 #
-# Invariants: size <= room; `odd` is set as soon as half a surrogate pair (three bytes, from Python code only: the
+# Invariants: size <= room, which is the length of `home`, and `data` are its characters; where there is room behind them,
+# nobody else has `home`; `odd` is set as soon as half a surrogate pair (three bytes, from Python code only: the
 # scanner refuses them) is among the bytes; `shown` never splits a character.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Realloc, PyMem_Free
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t*) except NULL
-    object PyUnicode_New(Py_ssize_t, Py_UCS4)
-    void* PyUnicode_DATA(object)
+    PyObject* PyUnicode_New(Py_ssize_t, Py_UCS4) except NULL
+    int PyUnicode_Resize(PyObject**, Py_ssize_t) except -1
+    void* PyUnicode_DATA(PyObject*)
     bint PyUnicode_IS_ASCII(object)
 
 cdef extern from "lexer.h":
@@ -20,13 +25,36 @@ cdef extern from "lexer.h":
     size_t fsm_unescape(const char*, const char*, char*) nogil
 
 
+cdef enum:
+    SPARE = 96      # room behind what is written: `straight` (engine.pxi) copies a delta only where it surely fits
+    FEW = 4096      # below it the room doubles, so that a short message grows its blocks a few times only
+
+
 cdef object _mend(str text):
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+cdef str utf8(const char* p, Py_ssize_t n, bint wide):
+    """The text of n bytes of UTF-8, all of them ASCII unless `wide`."""
+    cdef PyObject* text
+    if wide:
+        return PyUnicode_DecodeUTF8(p, n, NULL)
+    text = PyUnicode_New(n, 127)
+    memcpy(PyUnicode_DATA(text), p, n)
+    return new(text)
+
+
+cdef inline object new(PyObject* owned):
+    """The object of a reference that was ours."""
+    cdef object out = <object>owned
+    Py_DECREF(out)
+    return out
 
 
 @cython.final
 cdef class Buffer:
     """Text under construction; see fsm.buffer.Buffer."""
+    cdef PyObject* home
     cdef char* data
     cdef Py_ssize_t size, room, shown
     cdef bint wide
@@ -38,7 +66,7 @@ cdef class Buffer:
         self.meter = meter
 
     def __dealloc__(self):
-        PyMem_Free(self.data)
+        Py_XDECREF(self.home)
 
     def __len__(self):
         return self.size
@@ -46,13 +74,13 @@ cdef class Buffer:
     cdef int need(self, Py_ssize_t more) except -1:
         """Make room for `more` bytes."""
         cdef Py_ssize_t room = self.size + more
-        cdef char* data
         if room > self.room:
-            room = max(room + 32, self.room + (self.room >> 1))
-            data = <char*>PyMem_Realloc(self.data, room)
-            if data is NULL:
-                raise MemoryError
-            self.data = data
+            room = max(room + SPARE, self.room + (self.room >> (self.room >= FEW)))
+            if self.home is NULL:
+                self.home = PyUnicode_New(room, 127)
+            else:
+                PyUnicode_Resize(&self.home, room)
+            self.data = <char*>PyUnicode_DATA(self.home)
             self.room = room
         return 0
 
@@ -86,12 +114,25 @@ cdef class Buffer:
             encoded = text.encode("utf-8", "surrogatepass")
             data, n = encoded, len(encoded)
             self.odd = True
+        if self.size == 0 and n >= FEW and PyUnicode_IS_ASCII(text):
+            self.adopt(text, n)
+            return
         self.need(n)
         memcpy(self.data + self.size, data, n)
         if not PyUnicode_IS_ASCII(text):
             self.wide = True
         self.size += n
         self.meter.used += n
+
+    cdef int adopt(self, str text, Py_ssize_t n) except -1:
+        """Begin with `text` itself: somebody else may have it too, but there is no room in it, and what makes room makes it ours."""
+        Py_INCREF(text)
+        Py_XDECREF(self.home)
+        self.home = <PyObject*>text
+        self.data = <char*>PyUnicode_DATA(self.home)
+        self.size = self.room = n
+        self.meter.used += n
+        return 0
 
     def tail(self, Py_ssize_t start, end=None):
         """The bytes from `start` on, or up to `end`."""
@@ -123,26 +164,27 @@ cdef class Buffer:
         return self.decode(start, end) if end > start else ""
 
     def take(self):
-        """Everything, for the last time: the bytes are given back."""
-        text = self.decode(0, self.size)
+        """Everything, for the last time: the bytes are given back, or become the text."""
+        cdef object text
+        if self.size and not self.wide and not self.odd:
+            PyUnicode_Resize(&self.home, self.size)
+            text = <object>self.home
+        else:
+            text = self.decode(0, self.size)
         self.drop()
         return text
 
     cpdef drop(self):
         """Give the bytes back (the meter keeps counting them)."""
-        PyMem_Free(self.data)
+        Py_XDECREF(self.home)
+        self.home = NULL
         self.data = NULL
         self.cursor = None
         self.size = self.room = self.shown = 0
 
     cdef object decode(self, Py_ssize_t start, Py_ssize_t end):
-        cdef object text
         if end <= start:
             return ""
         if self.odd:
             return _mend(self.data[start:end].decode("utf-8", "surrogatepass"))
-        if self.wide:
-            return PyUnicode_DecodeUTF8(self.data + start, end - start, NULL)
-        text = PyUnicode_New(end - start, 127)
-        memcpy(PyUnicode_DATA(text), self.data + start, end - start)
-        return text
+        return utf8(self.data + start, end - start, self.wide)

@@ -18,9 +18,9 @@ ctypedef struct Route:
     int event
     int state               # the one in which the event is a bare append
     long index
-    Py_ssize_t number       # of the block, for the caller's events
-    bint announced          # whether the caller hears of it at all
     void* buffer            # borrowed from `blocks`, which holds the block
+    int number              # of the block, for the caller's events
+    bint announced          # whether the caller hears of it at all
 
 
 @cython.final

@@ -7,7 +7,6 @@
 #
 # As with deltas, giving up is always right: `read` says None, and the payload goes through orjson and `decode`.
 
-from cpython.ref cimport PyObject, Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cpython.bytes cimport PyBytes_AS_STRING
 
@@ -67,12 +66,7 @@ cdef object value_of(const Given* g):
 cdef str string_of(const char* p, const char* end, int flags):
     """The lexed JSON string [p, end)."""
     cdef bytes plain
-    cdef object text
     if flags & FSM_ESCAPED:
         plain = PyBytes_FromStringAndSize(NULL, end - p)
-        return PyUnicode_DecodeUTF8(PyBytes_AS_STRING(plain), fsm_unescape(p, end, PyBytes_AS_STRING(plain)), NULL)
-    if flags & FSM_WIDE:
-        return PyUnicode_DecodeUTF8(p, end - p, NULL)
-    text = PyUnicode_New(end - p, 127)
-    memcpy(PyUnicode_DATA(text), p, end - p)
-    return text
+        return utf8(PyBytes_AS_STRING(plain), fsm_unescape(p, end, PyBytes_AS_STRING(plain)), True)
+    return utf8(p, end - p, flags & FSM_WIDE)

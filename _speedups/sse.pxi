@@ -16,7 +16,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     TERMINATOR = 4     # the longest blank line with the end of the line before it: CR LF CR LF
-    COMPACT = 65536    # parsed bytes that the exact way keeps before it moves the rest
+    COMPACT = 65536    # parsed bytes that the exact way keeps before it moves the rest, and room that is kept when it holds nothing
 
 OVERFLOW_DATA = b"\x00overflow"
 
@@ -178,6 +178,14 @@ cdef class SSEParser(BaseFraming):
         self.carry_len += n
         return 0
 
+    cdef void empty(self) noexcept:
+        """The carry holds nothing any more; a stream is not to keep what one large event needed."""
+        self.carry_len = 0
+        if self.carry_room > COMPACT:
+            PyMem_Free(self.carry)
+            self.carry = NULL
+            self.carry_room = 0
+
     # ------------------------------------------------------------ the short way
 
     cdef object advance(self):
@@ -216,12 +224,12 @@ cdef class SSEParser(BaseFraming):
                 self.stash(p, n)
                 self.win_pos += n
                 if self.hot is not None and self.hits(self.carry, self.carry + self.carry_len):
-                    self.carry_len = 0
+                    self.empty()
                     continue
                 find_blank(self.carry, self.carry + self.carry_len, &lines)
                 frame = self.block(self.carry, self.carry_len - 2, self.carry_at, &lines, False)
                 if not self.exact:
-                    self.carry_len = 0
+                    self.empty()
             else:
                 if self.hot is not None:
                     n = self.hits(p, end)
@@ -341,7 +349,7 @@ cdef class SSEParser(BaseFraming):
     cdef object overflow(self, Py_ssize_t at):
         """Report the event at `at` once; nothing is parsed after it."""
         self.overflowed = True
-        self.carry_len = 0
+        self.empty()
         self.win_pos = self.win_len
         self.data = None
         return (None, OVERFLOW_DATA, at, False)

@@ -21,8 +21,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ("fsm", "_speedups", "spec", "tests", "benchmarks")
 FILES = ("setup.py", "pyproject.toml", "README.md", "LICENSE")
-TESTS = ("tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py", "tests/test_tiers.py",
-         "tests/test_frames.py", "tests/test_text.py")
+TESTS = ("tests/test_buffer.py", "tests/test_counts.py", "tests/test_template.py", "tests/test_template_owner.py", "tests/test_numbered.py",
+         "tests/test_tiers.py", "tests/test_frames.py", "tests/test_text.py")
 
 
 class Mutation(NamedTuple):
@@ -76,6 +76,12 @@ MUTATIONS = (
     one("lex-halves", "3: surrogates as UTF-8 are refused", "lexer.h", " || (c == 0xED && s[1] >= 0xA0)", ""),
     one("lex-overlong", "3: overlong UTF-8 is refused", "lexer.h", "(c == 0xF0 && s[1] < 0x90) || ", ""),
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
+    # a buffer is the text itself
+    one("buffer-length", "a text is as long as what was written", "buffer.pxi", "            PyUnicode_Resize(&self.home, self.size)\n", ""),
+    one("buffer-wide", "only ASCII is taken as it lies there", "buffer.pxi",
+        "if self.size and not self.wide and not self.odd:", "if self.size and not self.odd:"),
+    one("buffer-adopt-wide", "only ASCII is kept as it was given", "buffer.pxi", "n >= FEW and PyUnicode_IS_ASCII(text):", "n >= FEW:"),
+    one("buffer-adopt-first", "only a first text is kept as it was given", "buffer.pxi", "if self.size == 0 and n >= FEW", "if n >= FEW"),
     # 3, where strings are copied while they are lexed
     one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
     one("text-escape", "3: unknown escapes are refused", "text.h", "                if (!*out++) return NULL;\n", "                out++;\n"),
@@ -207,7 +213,7 @@ MUTATIONS = (
     one("frames-slots", "nothing is left in a slot", "frames.pxi",
         "            for slot in range(FSM_SHAPES[self.first + i].count):\n                given[slot].start = NULL\n", ""),
     one("frames-escapes", "escapes of a string that is given", "frames.pxi", "    if flags & FSM_ESCAPED:\n", "    if False:\n"),
-    one("frames-wide", "characters beyond ASCII of a string that is given", "frames.pxi", "    if flags & FSM_WIDE:\n", "    if False:\n"),
+    one("frames-wide", "characters beyond ASCII of a string that is given", "frames.pxi", "utf8(p, end - p, flags & FSM_WIDE)", "utf8(p, end - p, False)"),
     one("frames-list", "an array that has to be there", "scan.pxi", "return nothing(s, p) if role == FSM_ROLE_ONLY else NULL", "return nothing(s, p)"),
     one("frames-depth", "depth within what is given or skipped", "scan.pxi",
         "    if p >= end or depth > MAX_DEPTH:\n        return NULL\n    if p[0] == c'\"':", "    if p >= end:\n        return NULL\n    if p[0] == c'\"':"),

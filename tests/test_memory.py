@@ -96,6 +96,13 @@ def test_a_closed_block_gives_its_buffer_back(engine: str):
     assert bytes_each(engine, body, deltas="none") <= 100_000 * 1.3 + 20_000
 
 
+def test_what_a_large_event_needed_is_given_back(engine: str):
+    """An event in many pieces: its block keeps it, the framing does not."""
+    body = anthropic(*a_text(0, "x" * 200_000, stop=False), end=False)
+    pieces = [body[i:i + 4096] for i in range(0, len(body), 4096)]
+    assert bytes_each(engine, *pieces, deltas="none") <= 200_000 * 1.2
+
+
 def times(peak: int, outcome: fsm.Outcome) -> float:
     """The peak in sizes of the message."""
     content = len(json.dumps(outcome.message.content, ensure_ascii=False).encode())
