@@ -149,7 +149,7 @@ cdef class Buffer:
 
     def text(self):
         """Everything so far."""
-        return self.decode(0, self.size)
+        return self.whole(FEW)
 
     cpdef str unseen(self, bint final=False):
         """What was added since the last call; unless `final`, half of a pair waits for its partner."""
@@ -164,13 +164,8 @@ cdef class Buffer:
         return self.decode(start, end) if end > start else ""
 
     def take(self):
-        """Everything, for the last time: the bytes are given back, or become the text."""
-        cdef object text
-        if self.size and not self.wide and not self.odd:
-            PyUnicode_Resize(&self.home, self.size)
-            text = <object>self.home
-        else:
-            text = self.decode(0, self.size)
+        """Everything, for the last time: the bytes are given back."""
+        cdef str text = self.whole(1)
         self.drop()
         return text
 
@@ -182,7 +177,16 @@ cdef class Buffer:
         self.cursor = None
         self.size = self.room = self.shown = 0
 
-    cdef object decode(self, Py_ssize_t start, Py_ssize_t end):
+    cdef str whole(self, Py_ssize_t least):
+        """Everything so far; `least` bytes or more are the text themselves if they are ASCII, and have no room behind them then."""
+        if self.size < least or self.wide or self.odd:
+            return self.decode(0, self.size)
+        PyUnicode_Resize(&self.home, self.size)
+        self.data = <char*>PyUnicode_DATA(self.home)
+        self.room = self.size
+        return <str>self.home
+
+    cdef str decode(self, Py_ssize_t start, Py_ssize_t end):
         if end <= start:
             return ""
         if self.odd:

@@ -77,9 +77,11 @@ MUTATIONS = (
     one("lex-overlong", "3: overlong UTF-8 is refused", "lexer.h", "(c == 0xF0 && s[1] < 0x90) || ", ""),
     one("lex-utf8", "3: bad UTF-8 is refused", "lexer.h", "                p = fsm_wide(p, e);\n", "                p++;\n"),
     # a buffer is the text itself
-    one("buffer-length", "a text is as long as what was written", "buffer.pxi", "            PyUnicode_Resize(&self.home, self.size)\n", ""),
+    one("buffer-length", "a text is as long as what was written", "buffer.pxi", "        PyUnicode_Resize(&self.home, self.size)\n", ""),
     one("buffer-wide", "only ASCII is taken as it lies there", "buffer.pxi",
-        "if self.size and not self.wide and not self.odd:", "if self.size and not self.odd:"),
+        "if self.size < least or self.wide or self.odd:", "if self.size < least or self.odd:"),
+    one("buffer-room", "what somebody else has is not written to", "buffer.pxi",
+        "        self.room = self.size\n        return <str>self.home", "        return <str>self.home"),
     one("buffer-adopt-wide", "only ASCII is kept as it was given", "buffer.pxi", "n >= FEW and PyUnicode_IS_ASCII(text):", "n >= FEW:"),
     one("buffer-adopt-first", "only a first text is kept as it was given", "buffer.pxi", "if self.size == 0 and n >= FEW", "if n >= FEW"),
     # 3, where strings are copied while they are lexed
