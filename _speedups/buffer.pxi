@@ -114,6 +114,8 @@ cdef class Buffer:
             encoded = text.encode("utf-8", "surrogatepass")
             data, n = encoded, len(encoded)
             self.odd = True
+        if n == 0:
+            return
         if self.size == 0 and n >= FEW and PyUnicode_IS_ASCII(text):
             self.adopt(text, n)
             return
