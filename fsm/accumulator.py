@@ -327,7 +327,7 @@ class Accumulator(Ledger):
             return
         self.snapshot, _size = cleaned(ev.content)
         streamed = self.meter.used - self.snapshot_size
-        self.snapshot_size = max(0, sum(map(weight, self.snapshot)) - streamed)  # what was streamed is not counted twice
+        self.snapshot_size = max(0, weight(self.snapshot) - streamed)  # what was streamed is not counted twice
         self.meter.used = streamed + self.snapshot_size
 
     def complete(self, ev: NormalizedEvent) -> None:

@@ -1,11 +1,14 @@
+cimport cython
+
 from fsm cimport _tables as T
 from fsm.accumulator cimport Accumulator
 
 cdef class Dialect:
     cdef public Accumulator sink
     cdef public object choice
-    cpdef decode(self, payload, event, raw)
+    cpdef decode(self, dict payload, event, bytes raw)
 
 cpdef words(value)
+@cython.locals(said=str)
 cpdef text(value)
 cpdef number(value)

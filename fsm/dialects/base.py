@@ -72,7 +72,8 @@ def text(value: Any) -> str | None:
     """A wire string that says something: null, absent and empty are the same (R-49). It can be written as UTF-8."""
     if not isinstance(value, str) or not value:
         return None
-    return value if value.isascii() else mend(value)
+    said = value  # which is known to be a string (base.pxd)
+    return said if said.isascii() else mend(said)
 
 
 def number(value: Any) -> int | None:

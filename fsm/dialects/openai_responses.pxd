@@ -13,6 +13,13 @@ cdef class OpenAIResponses(Dialect):
     cdef bint _created
     cdef dict _items
     cpdef _meta(self, dict response)
+    cpdef _over(self, dict payload, bytes raw, word)
+    @cython.locals(blocks=list, known=_Item)
+    cpdef _end(self, dict response, bytes raw, tuple path=*)
+    cpdef _restate(self, list blocks, dict wire, bytes raw, tuple path)
+    @cython.locals(item=_Item, fields=dict)
+    cpdef _item_begins(self, dict wire, dict payload, bytes raw)
+    cpdef _item_ends(self, dict wire, dict payload, bytes raw)
     @cython.locals(item=_Item)
     cpdef _index(self, dict payload, id_)
     @cython.locals(item=_Item)

@@ -40,6 +40,10 @@ class _Item:
         self.parts: dict[tuple[str, int], None] = {}  # (kind, address) of each block, in order of appearance
         self.quoted = False  # the free text of a custom tool stands in a JSON string that is open
 
+    def places(self) -> list[int]:
+        """The addresses of its parts, each once, in order of appearance."""
+        return list(dict.fromkeys([address for _kind, address in self.parts]))
+
     def addresses(self, kind: str, base: int) -> Iterator[int]:
         """The addresses of the parts of a kind, beginning at `base`; where they end, those that follow."""
         known = [a for k, a in self.parts if k == kind and base <= a < base + ROOM]
@@ -127,23 +131,25 @@ class OpenAIResponses(Dialect):
         response = response if isinstance(response, dict) else {}
         if word == "completed" and response.get("status") in ("incomplete", "failed", "cancelled"):
             word = response["status"]
-        self._end({**response, "status": word}, raw, "response")
+        self._end({**response, "status": word}, raw, ("response",))
 
-    def _end(self, response: dict[str, Any], raw: bytes, *path: str) -> None:
-        """What a response states when it is over; one that is still in progress is not over."""
+    def _end(self, response: dict[str, Any], raw: bytes, path: tuple[str, ...] = ()) -> None:
+        """What a response, which stands at `path` in `raw`, states when it is over; one that is still in progress is not over."""
         status, error, output = response.get("status"), response.get("error"), response.get("output")
         if isinstance(response.get("usage"), dict):
             self.sink.handle(NormalizedEvent(T.USAGE, usage=response["usage"]))
-        blocks = [block for i, item in enumerate(output if isinstance(output, list) else ()) if isinstance(item, dict)
-                  for block in self._restated(item, raw, *path, "output", i)]
+        blocks: list[dict[str, Any]] = []
+        for i, item in enumerate(output if isinstance(output, list) else ()):
+            if isinstance(item, dict):
+                self._restate(blocks, item, raw, (*path, "output", i))
         self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks or None, id=text(response.get("id")), model=text(response.get("model"))))
         if error or status in ("failed", "cancelled"):
             self.sink.handle(error_event(error or {"code": status}, "failed"))
         elif status not in ("queued", "in_progress"):
             details = response.get("incomplete_details")
             reason = text(details.get("reason")) if isinstance(details, dict) else None
-            for index, item in self._items.items():
-                self._unquote(item, index * PER_ITEM)
+            for index, known in self._items.items():
+                self._unquote(known, index * PER_ITEM)
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason or ("incomplete" if status == "incomplete" else "completed")))
             self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
@@ -174,11 +180,16 @@ class OpenAIResponses(Dialect):
         return item
 
     def _added(self, payload: dict[str, Any], raw: bytes) -> None:
-        wire = payload.get("item")
-        if not isinstance(wire, dict):
-            return
+        if isinstance(payload.get("item"), dict):
+            self._item_begins(payload["item"], payload, raw)
+
+    def _done(self, payload: dict[str, Any], raw: bytes) -> None:
+        if isinstance(payload.get("item"), dict):
+            self._item_ends(payload["item"], payload, raw)
+
+    def _item_begins(self, wire: dict[str, Any], payload: dict[str, Any], raw: bytes) -> None:
         self._unknown = set()  # content begins: a start would be a second attempt now
-        id_, kind = text(wire.get("id")), kind_of(wire)
+        id_, kind, fields = text(wire.get("id")), kind_of(wire), fields_of(wire)
         index = self._index(payload, id_)
         if index is None and id_:
             index = max(self._items, default=-1) + 1
@@ -186,22 +197,19 @@ class OpenAIResponses(Dialect):
             if index in self._items and self._items[index].done:
                 del self._items[index]  # another item there
             item = self._item(index)
-            item.id, item.fields = id_, fields_of(wire)
+            item.id, item.fields = id_, fields
         if kind in CALLS:
-            given = arguments_of(wire, raw, "item")
+            given = arguments_of(wire, raw, ("item",))
             whole = given is not None and (kind == CUSTOM or is_json(given))
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(wire.get("call_id")) or id_, name=text(wire.get("name")),
-                                      input=given if whole else None, fragment=None if whole else given, extra=fields_of(wire) or None))
+                                      input=given if whole else None, fragment=None if whole else given, extra=fields or None))
         elif kind == "message":
             self._parts(wire, index, False)
         elif kind not in ("reasoning", None) and index is not None:
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address_of(index), kind=OPAQUE, block=wire))
 
-    def _done(self, payload: dict[str, Any], raw: bytes) -> None:
+    def _item_ends(self, wire: dict[str, Any], payload: dict[str, Any], raw: bytes) -> None:
         """An item in full: fills in what was not streamed of it, and ends it."""
-        wire = payload.get("item")
-        if not isinstance(wire, dict):
-            return
         self._unknown = set()
         id_, kind = text(wire.get("id")), kind_of(wire)
         index = self._index(payload, id_)
@@ -212,13 +220,13 @@ class OpenAIResponses(Dialect):
             if index is not None:
                 self._unquote(self._item(index), index * PER_ITEM)
             call_id = text(wire.get("call_id")) or id_
-            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address, id=call_id, name=text(wire.get("name")), input=arguments_of(wire, raw, "item"),
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address, id=call_id, name=text(wire.get("name")), input=arguments_of(wire, raw, ("item",)),
                                       extra=fields_of(wire) or None, restated=True))
             self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None if call_id else address, id=call_id))
-        elif kind in ("message", "reasoning"):
+        elif kind == "message" or kind == "reasoning":
             self._parts(wire, index, True)
             if index is not None:
-                for at in dict.fromkeys(a for _kind, a in self._item(index).parts):
+                for at in self._item(index).places():
                     self.sink.handle(NormalizedEvent(T.BLOCK_STOP, at))
         elif kind is not None and index is not None:
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address, kind=OPAQUE, block=wire, restated=True))
@@ -243,19 +251,19 @@ class OpenAIResponses(Dialect):
                                       restated=restated))
             fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}  # the rest stands on the first block only
 
-    def _restated(self, wire: dict[str, Any], raw: bytes, *path: str | int) -> Iterator[dict[str, Any]]:
-        """An item of the final output as blocks in the form that a SNAPSHOT has."""
+    def _restate(self, blocks: list[dict[str, Any]], wire: dict[str, Any], raw: bytes, path: tuple[str | int, ...]) -> None:
+        """Add an item of the final output, which stands at `path` in `raw`, as blocks in the form that a SNAPSHOT has."""
         kind = kind_of(wire)
         fields = fields_of(wire)
         if kind in CALLS:
-            yield {"type": "tool_use", "id": text(wire.get("call_id")) or text(wire.get("id")), "name": text(wire.get("name")),
-                   "arguments": arguments_of(wire, raw, *path), "extra": fields or None}
-        elif kind in ("message", "reasoning"):
+            blocks.append({"type": "tool_use", "id": text(wire.get("call_id")) or text(wire.get("id")), "name": text(wire.get("name")),
+                           "arguments": arguments_of(wire, raw, path), "extra": fields or None})
+        elif kind == "message" or kind == "reasoning":
             for block_kind, _base, said, extra in stated_parts(wire):
-                yield extra if block_kind == OPAQUE else {"type": block_kind, block_kind: said or "", **extra, **fields}
+                blocks.append(extra if block_kind == OPAQUE else {"type": block_kind, block_kind: said or "", **extra, **fields})
                 fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}
         elif kind is not None:
-            yield wire
+            blocks.append(wire)
 
     # ------------------------------------------------------------ parts
 

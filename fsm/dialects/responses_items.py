@@ -52,7 +52,11 @@ def fields_of(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _further(wire: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in wire.items() if key not in _SAID and (value or isinstance(value, (int, float)))}
+    further = {}
+    for key, value in wire.items():
+        if (value or isinstance(value, (int, float))) and key not in _SAID:
+            further[key] = value
+    return further
 
 
 def read_part(part: Any) -> tuple[str, str | None, dict[str, Any]] | None:
@@ -93,8 +97,8 @@ def as_object(free: str) -> str:
     return '{"input":' + json.dumps(free, ensure_ascii=False) + "}"
 
 
-def arguments_of(item: dict[str, Any], raw: bytes, *path: str | int) -> str | None:
-    """The arguments that a call states, as JSON text; None where it states nothing, or only an empty object."""
+def arguments_of(item: dict[str, Any], raw: bytes, path: tuple[str | int, ...] = ()) -> str | None:
+    """The arguments that a call, which stands at `path` in `raw`, states, as JSON text; None where it states nothing, or only an empty object."""
     if item.get("type") == CUSTOM:
         return as_object(item["input"]) if words(item.get("input")) else None
     given = item.get("arguments")
