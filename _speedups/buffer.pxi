@@ -34,6 +34,20 @@ cdef object _mend(str text):
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+cdef int copy(char** to, Py_ssize_t* room, const char* p, Py_ssize_t n) except -1:
+    """Let `to`, whose size `room` is, begin with these n bytes; it is made larger if need be."""
+    cdef char* grown
+    if n > room[0]:
+        grown = <char*>PyMem_Realloc(to[0], n + 32)
+        if grown is NULL:
+            raise MemoryError
+        to[0] = grown
+        room[0] = n + 32
+    if n:  # else there may be no memory at all
+        memcpy(to[0], p, n)
+    return 0
+
+
 cdef str utf8(const char* p, Py_ssize_t n, bint wide):
     """The text of n bytes of UTF-8, all of them ASCII unless `wide`."""
     cdef PyObject* text

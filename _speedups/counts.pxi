@@ -35,14 +35,7 @@ cdef class Counts:
         PyMem_Free(self.known)
 
     cdef int keep(self, const char* p, Py_ssize_t n) except -1:
-        cdef char* grown
-        if n > self.room:
-            grown = <char*>PyMem_Realloc(self.known, n + 16)
-            if grown is NULL:
-                raise MemoryError
-            self.known = grown
-            self.room = n + 16
-        memcpy(self.known, p, n)
+        copy(&self.known, &self.room, p, n)
         self.size = n
         return 0
 

@@ -24,7 +24,7 @@ cdef class Recent:
         cdef const char* p = <const char*>data
         cdef Py_ssize_t n = len(data)
         cdef int i
-        if n <= RECENT_LONGEST:
+        if 0 < n <= RECENT_LONGEST:
             for i in range(LAST):  # the number is in the payload: equal bytes are equal numbers
                 if self.size[i] == n and memcmp(self.data[i], p, n) == 0:
                     return True
@@ -35,16 +35,9 @@ cdef class Recent:
         """Remember the payload [p, end)."""
         cdef Py_ssize_t n = end - p
         cdef int i = self.next
-        cdef char* grown
         if n > RECENT_LONGEST:
             n = 0
-        if n > self.room[i]:
-            grown = <char*>PyMem_Realloc(self.data[i], n + 32)
-            if grown is NULL:
-                raise MemoryError
-            self.data[i] = grown
-            self.room[i] = n + 32
-        memcpy(self.data[i], p, n)
+        copy(&self.data[i], &self.room[i], p, n)
         self.size[i] = n
         self.next = (i + 1) % LAST
         if number > self.top:

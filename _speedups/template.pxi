@@ -64,8 +64,8 @@ ctypedef struct Template:
     unsigned int varies     # holes (by place in the scanner's list) that were seen to vary
     # the event before, as it was scanned
     char* bytes
+    Py_ssize_t room
     int size
-    int room
     int holes_used
     short hole_kind[MAX_HOLES]
     short hole_start[MAX_HOLES]
@@ -97,7 +97,6 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
     cdef int i, start, which, size = <int>whole
     cdef bint same
     cdef fsm_segment* segment
-    cdef char* grown
     t.ready = False
     if whole > MAX_TEMPLATE:
         t.size = 0
@@ -111,13 +110,7 @@ cdef int learn(Template* t, Scan* s, const char* event, Py_ssize_t whole) except
                 t.varies |= 1U << i
     else:
         t.varies = 0
-    if t.room < size:
-        grown = <char*>PyMem_Realloc(t.bytes, size + 64)
-        if grown is NULL:
-            raise MemoryError
-        t.bytes = grown
-        t.room = size + 64
-    memcpy(t.bytes, event, size)
+    copy(&t.bytes, &t.room, event, size)
     t.size = size
     t.holes_used = s.holes_used
     for i in range(s.holes_used):

@@ -7,6 +7,9 @@ cdef class _Item:
     cdef public object id
     cdef public bint done, quoted
     cdef public dict fields, parts
+    cpdef list places(self)
+    cpdef addresses(self, kind, base)
+    cpdef first(self, kind)
 
 cdef class OpenAIResponses(Dialect):
     cdef object _unknown
@@ -24,6 +27,8 @@ cdef class OpenAIResponses(Dialect):
     cpdef _index(self, dict payload, id_)
     @cython.locals(item=_Item)
     cpdef _Item _item(self, index)
+    @cython.locals(item=_Item, fields=dict, places=dict)
+    cpdef _parts(self, dict wire, index, bint restated)
     @cython.locals(item=_Item)
     cpdef tuple _part(self, dict payload, kind, key)
     cpdef _say(self, int event, dict payload, kind, key)

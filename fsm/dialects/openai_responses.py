@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 from fsm import _tables as T
@@ -47,8 +48,14 @@ class _Item:
     def addresses(self, kind: str, base: int) -> Iterator[int]:
         """The addresses of the parts of a kind, beginning at `base`; where they end, those that follow."""
         known = [a for k, a in self.parts if k == kind and base <= a < base + ROOM]
-        yield from known
-        yield from range(max(known) + 1 if known else base, base + ROOM)
+        return chain(known, range(max(known) + 1 if known else base, base + ROOM))
+
+    def first(self, kind: str) -> int | None:
+        """The address of the first part of a kind."""
+        for k, address in self.parts:
+            if k == kind:
+                return address
+        return None
 
 
 class OpenAIResponses(Dialect):
@@ -244,8 +251,8 @@ class OpenAIResponses(Dialect):
             if index is not None:
                 base += index * PER_ITEM
                 address = next(places.setdefault((kind, base), item.addresses(kind, base)), base)
-                if said is None and kind == THINKING:  # it states no text, but some may have been streamed
-                    address = next((a for k, a in item.parts if k == kind), address)
+                if said is None and kind == THINKING and (streamed := item.first(kind)) is not None:
+                    address = streamed  # it states no text, but some was streamed
                 item.parts[kind, address] = None
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block=extra if kind == OPAQUE else {**extra, **fields} or None,
                                       restated=restated))
