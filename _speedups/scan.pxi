@@ -65,6 +65,7 @@ cdef extern from *:
 cdef enum:
     MAX_DEPTH = 30
     MAX_GIVEN = 16
+    MAX_GIVEN_SIZE = 4096  # of an object; a larger one is read with the rest of its event
     ANY_KIND = -2          # as the event of a captured string: what the KIND key demands (spec/emit.py)
 
 ctypedef struct Hole:
@@ -297,7 +298,7 @@ cdef const char* give(Scan* s, const fsm_key* key, const char* p, int depth) noe
         return NULL  # what an empty one says is left to Python, also with spaces in it
     g.start = p
     g.end = skip_value(s, p, depth, False)
-    return g.end
+    return g.end if g.end - p <= MAX_GIVEN_SIZE else NULL
 
 
 cdef const char* counts_at(Scan* s, const char* p, int depth) noexcept nogil:

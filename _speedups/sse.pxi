@@ -13,6 +13,9 @@
 
 cdef extern from "Python.h":
     object PyBytes_FromStringAndSize(const char*, Py_ssize_t)
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char*, Py_ssize_t) except NULL
+    char* bytes_of "PyBytes_AS_STRING"(PyObject*)
+    int _PyBytes_Resize(PyObject**, Py_ssize_t) except -1
 
 cdef enum:
     TERMINATOR = 4     # the longest blank line with the end of the line before it: CR LF CR LF
@@ -54,6 +57,7 @@ cdef class SSEParser(BaseFraming):
         const char* win
         Py_ssize_t win_len, win_pos, win_at
         # what is kept between calls
+        PyObject* kept          # bytes that nobody else has; `carry` are theirs
         char* carry
         Py_ssize_t carry_len, carry_room, carry_at
         bint started, exact, overflowed, ended
@@ -71,7 +75,7 @@ cdef class SSEParser(BaseFraming):
         self.x_block = self.x_start = -1
 
     def __dealloc__(self):
-        PyMem_Free(self.carry)
+        Py_XDECREF(self.kept)
 
     def bind(self, Shortcut hot not None):
         """Let `hot` take the bare deltas."""
@@ -165,15 +169,16 @@ cdef class SSEParser(BaseFraming):
 
     cdef int stash(self, const char* p, Py_ssize_t n) except -1:
         """Append to the carry."""
-        cdef Py_ssize_t room
-        cdef char* grown
-        if self.carry_len + n > self.carry_room:
-            room = max(self.carry_len + n + 64, self.carry_room + (self.carry_room >> 1))
-            grown = <char*>PyMem_Realloc(self.carry, room)
-            if grown is NULL:
-                raise MemoryError
-            self.carry = grown
-            self.carry_room = room
+        cdef Py_ssize_t room = self.carry_room, held = self.carry_len
+        if held + n > room:
+            room = max(held + n + 64, room + (room >> 1))
+            self.carry_len = self.carry_room = 0  # where there is no memory, what was held is gone
+            if self.kept is NULL:
+                self.kept = new_bytes(NULL, room)
+            else:
+                _PyBytes_Resize(&self.kept, room)
+            self.carry = bytes_of(self.kept)
+            self.carry_len, self.carry_room = held, room
         memcpy(self.carry + self.carry_len, p, n)
         self.carry_len += n
         return 0
@@ -182,7 +187,8 @@ cdef class SSEParser(BaseFraming):
         """The carry holds nothing any more; a stream is not to keep what one large event needed."""
         self.carry_len = 0
         if self.carry_room > COMPACT:
-            PyMem_Free(self.carry)
+            Py_XDECREF(self.kept)
+            self.kept = NULL
             self.carry = NULL
             self.carry_room = 0
 
@@ -327,10 +333,22 @@ cdef class SSEParser(BaseFraming):
         return self.frame(name, name_len, p + skip, n - skip, at)
 
     cdef object frame(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n, Py_ssize_t at):
-        cdef bytes payload = data[:n]
+        cdef object word = name[:name_len].decode("utf-8", "replace") if name_len else None
+        cdef bytes payload = self.given_up(data, n) if n > COMPACT and self.carry_len and not self.exact else data[:n]
         if not payload or (payload[0] <= 32 and not payload.strip()):
             return None
-        return (name[:name_len].decode("utf-8", "replace") if name_len else None, payload, at, False)
+        return (word, payload, at, False)
+
+    cdef bytes given_up(self, const char* data, Py_ssize_t n):
+        """The carry itself, of which only [data, data + n) is wanted any more."""
+        cdef bytes payload
+        memcpy_down(self.carry, data, n)
+        self.carry_len = self.carry_room = 0
+        self.carry = NULL
+        _PyBytes_Resize(&self.kept, n)
+        payload = new(self.kept)
+        self.kept = NULL
+        return payload
 
     cdef bint has_bare(self, const char* p, Py_ssize_t n):
         cdef bytes block = p[:n]

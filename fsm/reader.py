@@ -11,19 +11,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from fsm import _tables as T
 from fsm import dialects, framings
 from fsm.accumulator import Accumulator
-from fsm.arguments import depth_of
+from fsm.arguments import depth_of, read
 from fsm.blocks import Block
 from fsm.dialects.base import Dialect, error_event
 from fsm.events import NormalizedEvent
 from fsm.sse import BOM, OVERFLOW, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
-_loads = orjson.loads
 _DONE = b"[DONE]"
 _FIELDS = (b"event: ", b"data: ")
 HEAD = 200  # bytes of a body that is no event stream, shown in the error
@@ -178,7 +175,7 @@ class Reader:
             payload = self._odd(event, data, cut)
         else:
             try:
-                payload = _loads(data)
+                payload = read(data)
             except ValueError:
                 payload = self._odd(event, data, cut)
         dialect = self.dialect

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import orjson
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsm import arguments, partial
+from fsm.buffer import mend
 from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
@@ -49,11 +51,14 @@ def test_large_texts_are_read_like_small_ones(value: object):
     assert repr(arguments.loads(text + LARGE)) == repr(arguments.loads(text))
 
 
-@pytest.mark.parametrize("text", [
+ODD = [
     "1e400", "[1e400]", "-0", "-0.0", "1E5", "1.", "01", "-", "+1", ".5", "1e", "NaN", "[Infinity]", "-Infinity", '"\\ud83d"', '"\\ud83d\\ude00"', '"\x01"',
     '"\x7f"', '"\\x"', "[1,]", '{"a":1,}', "[1] x", " [1] ", "\n[1]", "\x0b[1]", "123456789012345678901234567890", "-9223372036854775809", "1e22",
     "0.1e-400", '{"a":1,"a":2}', '"\\/"', '"\ufeff"', "\ufeff1", "18446744073709551616", "[]]", "", "null", "[" * 300 + "]" * 300, "[" * 5000 + "]" * 5000,
-    '"\\u0000"', "tru", "'a'", "{a:1}", "[1 2]", '{"a" 1}', "\x00"])
+    '"\\u0000"', "tru", "'a'", "{a:1}", "[1 2]", '{"a" 1}', "\x00"]
+
+
+@pytest.mark.parametrize("text", ODD)
 def test_what_is_odd_is_odd_in_large_texts(text: str):
     def said(text: str) -> str:
         try:
@@ -62,6 +67,32 @@ def test_what_is_odd_is_odd_in_large_texts(text: str):
             return "refused"
 
     assert said(text + LARGE) == said(text)
+
+
+@given(JSON)
+def test_large_events_are_read_like_small_ones(value: object):
+    """But for integers beyond 64 bits, which stay exact."""
+    text = json.dumps(value)
+    try:
+        small = orjson.loads(text)
+    except ValueError:  # surrogate halves
+        with pytest.raises(ValueError):
+            arguments.read((text + LARGE).encode())
+    else:
+        assert repr(arguments.read((text + LARGE).encode())) in (repr(small), repr(json.loads(text)))
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_what_is_odd_is_odd_in_large_events(text: str):
+    def said(data: bytes) -> str:
+        try:
+            return repr(arguments.read(data))
+        except ValueError:
+            return "refused"
+
+    exact = str(int(text)) if re.fullmatch(r"-?[1-9]\d{18,}", text) else ""
+    assert said((text + LARGE).encode()) in (said(text.encode()), exact)
+    assert said(b"\xff" + LARGE.encode()) == said(b'"\xed\xa0\x80"' + LARGE.encode()) == "refused"
 
 
 @given(st.text(alphabet='{}[]",:\\0123456789.eE+-truefalsn u\x00\x1f\x7fé状😀\t\n', max_size=40), st.integers(0, 200))
@@ -111,6 +142,19 @@ def test_a_large_value_is_compared_in_pieces(value: object, char: str, near: int
             assert not arguments.written_as(large, text[:i] + " " + text[i:])
             assert not arguments.written_as(large, text[:i] + text[i + 1:])
         assert not arguments.written_as(large, text + "}")
+
+
+@given(JSON, st.sampled_from(["", "é", "\x1f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d"]), st.integers(4080, 4100))
+def test_a_large_value_has_the_size_that_is_written(value: object, char: str, near: int):
+    """And halves of pairs are mended in it as in a small one."""
+    large = {"value": value, "text": char * 3 + "x" * near + char * 3 + "y" * arguments._LARGE + char, char: [value, {"a": value}]}
+    text = as_orjson_writes(large)
+    fit, size = arguments.cleaned(large)
+    if text is not None:
+        assert (fit, size) == (large, len(text.encode()))
+    else:
+        written = mend(json.dumps(large, ensure_ascii=False, separators=(",", ":")))
+        assert (fit, size) == (json.loads(written), len(written))
 
 
 @given(JSON, st.sampled_from(["", "é", "\x00\x1f\b\f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d", "\ude00", "/"]), st.integers(4080, 4110))
