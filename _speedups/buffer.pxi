@@ -1,8 +1,8 @@
 # Block buffers, the compiled twin of fsm/buffer.py (read that first: same names, same meaning).
 #
 # The idea: one growing run of UTF-8 bytes per open block. It grows by half and is allocated when the first byte comes.
-# The bytes lie in a `str` that nobody else has: whether they are pure ASCII is known for free, and then that string, cut to
-# its length, is the text. Text of any other kind is decoded once, when the block is archived.
+# The bytes lie in a `str`: whether they are pure ASCII is known for free, and then that string, cut to its length, is the
+# text; a large first text is the buffer as it was given. Text of any other kind is decoded once, when the block is archived.
 #
 # Invariants: size <= room, which is the length of `home`, and `data` are its characters; where there is room behind them,
 # nobody else has `home`; `odd` is set as soon as half a surrogate pair (three bytes, from Python code only: the
@@ -28,6 +28,7 @@ cdef extern from "lexer.h":
 cdef enum:
     SPARE = 96      # room behind what is written: `straight` (engine.pxi) copies a delta only where it surely fits
     FEW = 4096      # below it the room doubles, so that a short message grows its blocks a few times only
+    SHARED = 4096   # from it on an ASCII text is not copied, neither when it begins a block nor when it is asked for
 
 
 cdef object _mend(str text):
@@ -55,12 +56,12 @@ cdef str utf8(const char* p, Py_ssize_t n, bint wide):
         return PyUnicode_DecodeUTF8(p, n, NULL)
     text = PyUnicode_New(n, 127)
     memcpy(PyUnicode_DATA(text), p, n)
-    return new(text)
+    return owned(text)
 
 
-cdef inline object new(PyObject* owned):
-    """The object of a reference that was ours."""
-    cdef object out = <object>owned
+cdef inline object owned(PyObject* made):
+    """`made` as an object, with the reference that we have."""
+    cdef object out = <object>made
     Py_DECREF(out)
     return out
 
@@ -130,7 +131,7 @@ cdef class Buffer:
             self.odd = True
         if n == 0:
             return
-        if self.size == 0 and n >= FEW and PyUnicode_IS_ASCII(text):
+        if self.size == 0 and n >= SHARED and PyUnicode_IS_ASCII(text):
             self.adopt(text, n)
             return
         self.need(n)
@@ -165,7 +166,7 @@ cdef class Buffer:
 
     def text(self):
         """Everything so far."""
-        return self.whole(FEW)
+        return self.whole(SHARED)
 
     cpdef str unseen(self, bint final=False):
         """What was added since the last call; unless `final`, half of a pair waits for its partner."""

@@ -346,7 +346,7 @@ cdef class SSEParser(BaseFraming):
         self.carry_len = self.carry_room = 0
         self.carry = NULL
         _PyBytes_Resize(&self.kept, n)
-        payload = new(self.kept)
+        payload = owned(self.kept)
         self.kept = NULL
         return payload
 

@@ -82,8 +82,8 @@ MUTATIONS = (
         "if self.size < least or self.wide or self.odd:", "if self.size < least or self.odd:"),
     one("buffer-room", "what somebody else has is not written to", "buffer.pxi",
         "        self.room = self.size\n        return <str>self.home", "        return <str>self.home"),
-    one("buffer-adopt-wide", "only ASCII is kept as it was given", "buffer.pxi", "n >= FEW and PyUnicode_IS_ASCII(text):", "n >= FEW:"),
-    one("buffer-adopt-first", "only a first text is kept as it was given", "buffer.pxi", "if self.size == 0 and n >= FEW", "if n >= FEW"),
+    one("buffer-adopt-wide", "only ASCII is kept as it was given", "buffer.pxi", "n >= SHARED and PyUnicode_IS_ASCII(text):", "n >= SHARED:"),
+    one("buffer-adopt-first", "only a first text is kept as it was given", "buffer.pxi", "if self.size == 0 and n >= SHARED", "if n >= SHARED"),
     # 3, where strings are copied while they are lexed
     one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
     one("text-escape", "3: unknown escapes are refused", "text.h", "                if (!*out++) return NULL;\n", "                out++;\n"),
@@ -216,6 +216,7 @@ MUTATIONS = (
         "            for slot in range(FSM_SHAPES[self.first + i].count):\n                given[slot].start = NULL\n", ""),
     one("frames-escapes", "escapes of a string that is given", "frames.pxi", "    if flags & FSM_ESCAPED:\n", "    if False:\n"),
     one("frames-wide", "characters beyond ASCII of a string that is given", "frames.pxi", "utf8(p, end - p, flags & FSM_WIDE)", "utf8(p, end - p, False)"),
+    one("frames-size", "what is given is small", "scan.pxi", "if g.end - p <= MAX_GIVEN_SIZE else", "if g.end - p >= 0 else"),
     one("frames-list", "an array that has to be there", "scan.pxi", "return nothing(s, p) if role == FSM_ROLE_ONLY else NULL", "return nothing(s, p)"),
     one("frames-depth", "depth within what is given or skipped", "scan.pxi",
         "    if p >= end or depth > MAX_DEPTH:\n        return NULL\n    if p[0] == c'\"':", "    if p >= end:\n        return NULL\n    if p[0] == c'\"':"),

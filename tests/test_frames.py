@@ -276,6 +276,15 @@ def test_numbers_in_reports_and_vendor_fields_are_exact(tiers: tuple[str, ...], 
     told_of("openai-chat", b'{"choices":[],"usage":{"prompt_tokens":%s}}' % n)
 
 
+@pytest.mark.parametrize(("size", "taken"), [(4096, True), (4097, False)])
+def test_a_large_object_is_left_to_python(tiers: tuple[str, ...], size: int, taken: bool):
+    """Whose parser takes no multiple of its bytes."""
+    usage = b'{"output_tokens":5,"x":"%s"}' % (b"y" * (size - 26))
+    assert len(usage) == size
+    event = b'{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":%s}' % usage
+    assert (given_by("anthropic", event) is not None) == told_of("anthropic", event) == taken
+
+
 @pytest.mark.parametrize("depth", [20, 100, 1023, 1024, 1100, 100_000])
 def test_deep_nesting_is_left_to_python(tiers: tuple[str, ...], depth: int):
     """Where orjson refuses it as well as where it does not; what is shallow is taken."""
