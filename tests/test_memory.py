@@ -10,12 +10,14 @@ from __future__ import annotations
 import functools
 import gc
 import json
+import resource
 import subprocess
 import sys
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import jiter  # noqa: F401  # else its import would be counted to the stream that needs it first
@@ -123,6 +125,11 @@ def test_the_peak_of_large_arguments(engine: str, dialect: str):
     assert times(*peak_of(engine, large(dialect, 0.25))) <= 2.5
 
 
+def piece(dialect: str, kind: str, size: int) -> data.Stream:
+    """A message of one text event, or of one call in small deltas, where there are such."""
+    return data.text(dialect, ["x" * size]) if kind == "text" else data.huge(dialect, size)
+
+
 #: what a message that comes in one piece takes at the peak, in sizes of its content: compiled, Python. Copies are counted that have to be: the
 #: event, its JSON, the text, and of arguments what they were parsed from. Responses states everything four times, Gemini sends arguments as objects.
 PIECES = [("anthropic", "text", 2.5, 6.8), ("openai-chat", "text", 2.5, 6.8), ("openai-responses", "text", 3.5, 6.8), ("gemini", "text", 3.5, 5.8),
@@ -132,8 +139,7 @@ PIECES = [("anthropic", "text", 2.5, 6.8), ("openai-chat", "text", 2.5, 6.8), ("
 @pytest.mark.parametrize(("dialect", "kind", "compiled", "python"), PIECES)
 def test_the_peak_of_one_large_piece(engine: str, dialect: str, kind: str, compiled: float, python: float):
     """A text in one event; a call in small deltas, where there are such: no parser may take a multiple of it."""
-    stream = data.text(dialect, ["x" * (1 << 19)]) if kind == "text" else data.huge(dialect, 1 << 19)
-    assert times(*peak_of(engine, stream.body)) <= (compiled if engine == "compiled" else python)
+    assert times(*peak_of(engine, piece(dialect, kind, 1 << 19).body)) <= (compiled if engine == "compiled" else python)
 
 
 def test_the_peak_does_not_depend_on_the_split(tiers: tuple[str, ...]):
@@ -288,12 +294,36 @@ def test_an_outcome_keeps_no_stream_alive(engine: str):
     assert outcome.message.content
 
 
-if __name__ == "__main__":
+def half_done(n: int) -> tuple[list[fsm.Reconstructor], int]:
+    """So many streams with three blocks each, and the resident memory that they took, in bytes (Linux)."""
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+    before, kept = resident(), []
+    for _ in range(n):
+        r = fsm.Reconstructor("anthropic")
+        r.feed(ACTIVE[:100])
+        r.feed(ACTIVE[100:])
+        kept.append(r)
+    return kept, resident() - before
+
+
+def figures() -> Iterator[str]:
+    """What the README states, and more."""
     for name in ("python", "compiled"):
         shell = sys.getsizeof(fsm.Reconstructor(engine=name))
         known = bytes_each(name, chat({"content": "a"}, finish=None, done=False))
-        print(f"{name}: idle {bytes_each(name):.0f} B (of it the object {shell} B), with a dialect {known:.0f} B, "
-              f"active with three blocks {bytes_each(name, ACTIVE[:100], ACTIVE[100:]):.0f} B")
-        for wire in ("anthropic", "openai-chat"):
+        yield (f"{name}: idle {bytes_each(name):.0f} B (of it the object {shell} B), with a dialect {known:.0f} B, "
+               f"active with three blocks {bytes_each(name, ACTIVE[:100], ACTIVE[100:]):.0f} B; at the peak, in sizes of the content:")
+        for wire in ("anthropic", "openai-chat", "openai-responses", "gemini"):
             peaks = [times(*peak_of(name, large(wire, share))) for share in (0.0, 0.25)]
-            print(f"    {wire}: peak {peaks[0]:.2f} times the message, {peaks[1]:.2f} with a quarter of arguments")
+            whole = [times(*peak_of(name, piece(wire, kind, 1 << 20).body)) for kind in ("text", "call")]
+            yield (f"    {wire}: 20,000 deltas {peaks[0]:.2f}, with a quarter of arguments {peaks[1]:.2f}; "
+                   f"one event of a megabyte {whole[0]:.2f}, one call of that size {whole[1]:.2f}")
+    kept, took = half_done(100_000)
+    yield f"{len(kept):,} half-done streams: {took / 1e6:.0f} MB resident, {took / len(kept):.0f} B each"
+
+
+if __name__ == "__main__":
+    for line in figures():
+        print(line, flush=True)
