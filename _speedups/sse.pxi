@@ -169,18 +169,22 @@ cdef class SSEParser(BaseFraming):
 
     cdef int stash(self, const char* p, Py_ssize_t n) except -1:
         """Append to the carry."""
-        cdef Py_ssize_t room = self.carry_room, held = self.carry_len
-        if held + n > room:
-            room = max(held + n + 64, room + (room >> 1))
-            self.carry_len = self.carry_room = 0  # where there is no memory, what was held is gone
-            if self.kept is NULL:
-                self.kept = new_bytes(NULL, room)
-            else:
-                _PyBytes_Resize(&self.kept, room)
-            self.carry = bytes_of(self.kept)
-            self.carry_len, self.carry_room = held, room
+        if self.carry_len + n > self.carry_room:
+            self.resize(max(self.carry_len + n + 64, self.carry_room + (self.carry_room >> 1)))
         memcpy(self.carry + self.carry_len, p, n)
         self.carry_len += n
+        return 0
+
+    cdef int resize(self, Py_ssize_t room) except -1:
+        """Let the carry have this room."""
+        cdef Py_ssize_t held = self.carry_len
+        self.carry_len = self.carry_room = 0  # where there is no memory, what was held is gone
+        if self.kept is NULL:
+            self.kept = new_bytes(NULL, room)
+        else:
+            _PyBytes_Resize(&self.kept, room)
+        self.carry = bytes_of(self.kept)
+        self.carry_len, self.carry_room = held, room
         return 0
 
     cdef void empty(self) noexcept:
@@ -417,6 +421,10 @@ cdef class SSEParser(BaseFraming):
             line = self.carry[at:end]
             self.skip_lf = self.carry[end] == c'\r'
             self.x_pos = self.x_search = end + 1
+            if end - at > COMPACT and end - at > self.carry_len - self.x_pos and not self.bare:
+                at -= self.x_pos  # the line is all that is needed of a large event, and much of the carry
+                self.drop(self.x_pos)
+                self.resize(self.carry_len + 64)
             frame = self.line(line, at)
             if frame is not None:
                 return frame
@@ -434,15 +442,18 @@ cdef class SSEParser(BaseFraming):
     cdef int compact(self) except -1:
         """Forget what was parsed; the block in hand stays whole."""
         cdef Py_ssize_t done = self.x_pos if self.x_block < 0 else self.x_block - self.carry_at
-        if done <= COMPACT:
-            return 0
+        if done > COMPACT:
+            self.drop(done)
+        return 0
+
+    cdef void drop(self, Py_ssize_t done) noexcept:
+        """Forget so many bytes of the carry. A value that stood there has a negative place then."""
         memcpy_down(self.carry, self.carry + done, self.carry_len - done)
         self.carry_len -= done
         self.carry_at += done
         self.x_pos -= done
         self.x_search = max(0, self.x_search - done)
         self.x_value -= done
-        return 0
 
     cdef Py_ssize_t line_end(self, Py_ssize_t start) noexcept:
         cdef const char* p = self.carry + start
@@ -514,7 +525,7 @@ cdef class SSEParser(BaseFraming):
             payload = b"\n".join(data)
             return (name, payload, start, cut) if payload.strip() else None
         payload = data[0]
-        if self.hot is not None and not cut:
+        if self.hot is not None and not cut and self.x_value >= 0:
             p = self.carry + self.x_value
             if self.skip_lf:  # the template runs through the whole blank line; with half of it there is nothing to learn
                 behind = behind + 1 if behind < self.carry_len and self.carry[behind] == c'\n' else begin

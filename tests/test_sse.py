@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -227,3 +228,25 @@ def test_a_rest_over_the_limit_is_told_at_once(parser: Parser):
     assert [f[1] for f in p.receive(b"data: 1\n\ndata: " + b"x" * 40)] == [b"1", OVERFLOW]
     p = parser(20)
     assert [f[1] for f in p.receive(b"data: " + b"x" * 40)] == [OVERFLOW]
+
+
+LONG = [b"data: ", b"data:", b": ", b"event: ", b"junk", b'{"a":"', b"[", b"data: {\"a\":\""]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_large_lines(parser: Parser, seed: int):  # R-52
+    """Lines that are most of what is carried are not kept twice: among small ones, at every kind of end, in several chunks."""
+    rng = random.Random(seed)
+    short = [b"data: 1", b"data: 2", b"event: ping", b": c", b"", b"", b"", b'{"a":1}', b"junk", b"]"]
+    rows = []
+    for _ in range(rng.randrange(3, 14)):
+        line = rng.choice(short) if rng.random() < 0.7 else rng.choice(LONG) + b"x" * rng.choice([65500, 65540, 70_000, 200_000])
+        rows.append(line + rng.choice([b"\n", b"\r\n", b"\r\n", b"\r"]))
+    body = b"".join(rows)
+    whole = frames(SSEParser, [body])
+    for size in (3000, 65_536, 100_001, len(body)):
+        assert frames(parser, [body[i:i + size] for i in range(0, len(body), size)]) == whole, f"chunks of {size}"
+    cuts = sorted(rng.sample(range(len(body)), min(6, len(body) - 1)))
+    assert frames(parser, cut_at(body, cuts)) == whole
+    capped = frames(SSEParser, [body], 65_550)
+    assert frames(parser, cut_at(body, cuts), 65_550) == capped

@@ -55,6 +55,18 @@ def test_every_dirty_stream_with_other_line_ends(tiers: tuple[str, ...], name: s
             assert disagreement(chunks, case["dialect"], tiers, tools=case.get("tools")) is None, f"lines end with {ends!r}, {len(chunks)} chunks"
 
 
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"], ids=["lf", "crlf", "cr"])
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_large_events_among_small_ones(tiers: tuple[str, ...], dialect: str, ends: bytes):
+    """What is carried of a large event is handed on, given back or forgotten; what follows goes on as before."""
+    stream = data.text(dialect, ["a", "b" * 70_000, "é", "c" * 200_000, "d", "e", "f", "é" * 40_000, "g" * 66_000])
+    body = stream.body.replace(b"\r\n", b"\n").replace(b"\n", ends)
+    for size in (3000, 70_000, len(body)):
+        chunks = [body[i:i + size] for i in range(0, len(body), size)]
+        assert disagreement(chunks, dialect, tiers, deltas="none" if size == 3000 else "chunk") is None, f"in pieces of {size}"
+        assert observe("compiled", chunks, dialect)["outcome"]["message"]["content"] == stream.content
+
+
 @pytest.mark.parametrize("deltas", MODES)
 @pytest.mark.parametrize(("dialect", "flavour"), STREAMS)
 def test_generated_streams(tiers: tuple[str, ...], dialect: str, flavour: str, deltas: str):
