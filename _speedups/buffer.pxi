@@ -26,7 +26,7 @@ cdef extern from "lexer.h":
 
 
 cdef enum:
-    SPARE = 96      # room behind what is written: `straight` (engine.pxi) copies a delta only where it surely fits
+    SPARE = 80      # room behind what is written: `straight` (engine.pxi) copies a delta only where it surely fits
     FEW = 4096      # below it the room doubles, so that a short message grows its blocks a few times only
     SHARED = 4096   # from it on an ASCII text is not copied, neither when it begins a block nor when it is asked for
 

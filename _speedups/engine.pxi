@@ -14,13 +14,13 @@
 cdef enum:
     MAX_ROUTES = 8
 
-ctypedef struct Route:
-    int event
-    int state               # the one in which the event is a bare append
+ctypedef struct Route:      # 24 bytes, since every stream has MAX_ROUTES of them
     long index
     void* buffer            # borrowed from `blocks`, which holds the block
     int number              # of the block, for the caller's events
-    bint announced          # whether the caller hears of it at all
+    signed char event
+    signed char state       # the one in which the event is a bare append
+    signed char announced   # whether the caller hears of it at all
 
 
 @cython.final

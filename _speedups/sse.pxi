@@ -170,7 +170,7 @@ cdef class SSEParser(BaseFraming):
     cdef int stash(self, const char* p, Py_ssize_t n) except -1:
         """Append to the carry."""
         if self.carry_len + n > self.carry_room:
-            self.resize(max(self.carry_len + n + 64, self.carry_room + (self.carry_room >> 1)))
+            self.resize(max(self.carry_len + n + 16, self.carry_room + (self.carry_room >> 1)))
         memcpy(self.carry + self.carry_len, p, n)
         self.carry_len += n
         return 0

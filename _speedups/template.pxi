@@ -67,9 +67,9 @@ ctypedef struct Template:
     Py_ssize_t room
     int size
     int holes_used
-    short hole_kind[MAX_HOLES]
     short hole_start[MAX_HOLES]
     short hole_end[MAX_HOLES]
+    signed char hole_kind[MAX_HOLES]
 
 
 cdef bint same_shape(Template* t, Scan* s, const char* event, int size) noexcept nogil:
