@@ -33,7 +33,7 @@ def datas(framing: str, chunks: list[bytes]) -> list[bytes]:
 
 
 def wanted(stream: Stream) -> list[bytes]:
-    return stream.payloads + ([] if stream.dialect == "anthropic" else [b"[DONE]"])
+    return stream.payloads + ([b"[DONE]"] if stream.dialect == "openai-chat" else [])
 
 
 def test_json_alone(benchmark: Benchmark, stream: Stream) -> None:

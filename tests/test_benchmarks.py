@@ -6,6 +6,8 @@ No test here measures time.
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from dataclasses import replace
 
 import orjson
@@ -16,6 +18,7 @@ from benchmarks import gates, linear, measure, report, suite
 from benchmarks.afternoon import PARSERS
 from benchmarks.data import DIALECTS, FLAVOURS, Stream, huge, make
 from benchmarks.measure import Case, Key, Result, WrongAnswerError
+from helpers import ROOT
 
 DIGESTS = {"anthropic": "d6cb6ca90f8d44b8", "openai-chat": "725be4ea8d7238e8", "openai-responses": "0e9a4ea8066f3409", "gemini": "d7cb0994ed72c210"}
 
@@ -169,3 +172,10 @@ class TestReport:
         path.write_text("no markers", encoding="utf-8")
         with pytest.raises(ValueError, match="no <!-- benchmarks -->"):
             report.write_readme(path, "x")
+
+
+def test_every_benchmark_runs_and_has_the_right_answer():
+    """`pytest benchmarks`, each of them once and untimed."""
+    run = subprocess.run([sys.executable, "-m", "pytest", "benchmarks", "-q", "-x", "--benchmark-disable", "-p", "no:cacheprovider"],
+                         cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-2000:]
