@@ -16,7 +16,7 @@ import orjson
 from fsm import _tables as T
 from fsm import ending
 from fsm import usage as usage_rules
-from fsm.arguments import cleaned, weight
+from fsm.values import cleaned, weight
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
 from fsm.buffer import mend
 from fsm.cases import CASES

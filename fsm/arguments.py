@@ -12,21 +12,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
 from math import isinf
 from typing import Any, NamedTuple
 
 import orjson
 
 from fsm.buffer import mend
+from fsm.values import LARGE, deeper, rounded, same
 
 _fast = orjson.loads
 _new: Any = tuple.__new__
-_BOXES = (dict, list)
-_INTEGERS_END = 2.0**63
-_LARGE = 1 << 16  # characters
-_PIECE = 1 << 12
-_ORJSON_DEPTH = 254  # deeper values it refuses to write
 _COPIES_TRIED = 8  # places where a full copy may begin; an attack could offer a million
 
 
@@ -42,30 +37,13 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
 
-_compactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
 _LOOSE = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
-def _rounded(value: Any) -> bool:
-    """Whether `value`, which orjson made, holds a float that may have been an integer beyond 64 bits in the text."""
-    stack = [value]
-    while stack:
-        top = stack.pop()
-        kind = type(top)
-        if kind is float:
-            if abs(top) >= _INTEGERS_END:
-                return True
-        elif kind is dict:
-            stack += [item for item in top.values() if type(item) is not str]
-        elif kind is list:
-            stack += [item for item in top if type(item) is not str]
-    return False
-
-
 def loads(text: str) -> Any:
     """Strict JSON with exact integers. Raises ValueError (RecursionError does not leave this function)."""
-    if len(text) >= _LARGE and (value := _large(text)) is not None:
+    if len(text) >= LARGE and (value := _large(text)) is not None:
         return value
     try:
         try:
@@ -74,7 +52,7 @@ def loads(text: str) -> Any:
             if "\\u" not in text:
                 raise
         else:
-            if not _rounded(value):
+            if not rounded(value):
                 return value
         return _mend(_STRICT.decode(text))
     except RecursionError as e:
@@ -83,7 +61,7 @@ def loads(text: str) -> Any:
 
 def read(data: bytes) -> Any:
     """The JSON of a wire event; of an event that is not large, integers beyond 64 bits are floats (`exactly`). Raises ValueError."""
-    if len(data) >= _LARGE and (value := _large(data)) is not None:
+    if len(data) >= LARGE and (value := _large(data)) is not None:
         return value
     return _fast(data)
 
@@ -96,7 +74,7 @@ def _large(text: str | bytes) -> Any:
         value = jiter.from_json(text if isinstance(text, bytes) else text.encode(), allow_inf_nan=False, cache_mode="none")
     except ValueError:
         return None
-    return None if _rounded(value) else value  # it takes a number that no float can hold for infinity
+    return None if rounded(value) else value  # it takes a number that no float can hold for infinity
 
 
 def _mend(value: Any) -> Any:
@@ -112,146 +90,12 @@ def _mend(value: Any) -> Any:
 
 def exactly(value: Any, raw: bytes, *path: str | int) -> Any:
     """`value`, which stands at `path` in the payload `raw`, with its long integers exact."""
-    if not _rounded(value):
+    if not rounded(value):
         return value
     found = json.loads(raw.decode("utf-8", "replace"))  # orjson has read it, so it is JSON and nests less than 1,024 deep
     for step in path:
         found = found[step]
     return found
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two argument objects are equal as JSON: true is not 1, and 1 is not 1.0."""
-    stack = [(a, b)]
-    while stack:
-        a, b = stack.pop()
-        if type(a) is not type(b):
-            return False
-        if type(a) is dict:
-            if a.keys() != b.keys():
-                return False
-            stack += [(value, b[key]) for key, value in a.items()]
-        elif type(a) is list:
-            if len(a) != len(b):
-                return False
-            stack += zip(a, b, strict=True)
-        elif a != b or (type(a) is float and repr(a) != repr(b)):  # 0.0 is not -0.0
-            return False
-    return True
-
-
-def identity(value: Any) -> str:
-    """Equal for equal JSON values, whatever the order of their keys."""
-    return json.dumps(value, sort_keys=True)
-
-
-def cleaned(value: Any) -> tuple[Any, int]:
-    """A vendor's JSON value as it can be written again (no surrogate halves), and its size in bytes."""
-    try:
-        return value, _size(value)
-    except TypeError:  # surrogate halves, integers beyond 64 bits, deep nesting
-        text = compact(value)
-        fit = mend(text)
-        return (value if fit == text else json.loads(fit)), len(fit)
-
-
-def _size(value: Any) -> int:
-    """How many bytes orjson writes for `value`, a large one in pieces (`written_as`). Raises TypeError for what it cannot write."""
-    if weight(value) < _LARGE:
-        return len(orjson.dumps(value))
-    size = 0
-    for piece in _flat(value, _strictly):
-        size += len(piece) if piece.isascii() else len(piece.encode())
-    return size
-
-
-def weight(value: Any) -> int:
-    """About as many bytes as the strings in `value` have, whatever they are wrapped in."""
-    size, stack = 0, [value]
-    while stack:
-        top = stack.pop()
-        kind = type(top)
-        if kind is str:
-            said = top  # what a name of its own makes known to be a string, an object, an array: see arguments.pxd
-            size += len(said) if said.isascii() else len(said.encode("utf-8", "surrogatepass"))
-        elif kind is dict:
-            box = top
-            for item in box.values():
-                stack.append(item)
-        elif kind is list:
-            row = top
-            stack += row
-    return size
-
-
-def compact(value: Any) -> str:
-    """An argument object as the JSON text it stands for (R-21, fine print 15), however deep it nests."""
-    if isinstance(value, dict) and any(isinstance(item, str) and len(item) > _PIECE for item in value.values()):
-        return "".join(_flat(value, _quickly))  # the standard library writes long strings character by character
-    try:
-        return _compactly(value)
-    except RecursionError:
-        return "".join(_flat(value))
-
-
-def written_as(value: Any, text: str) -> bool:
-    """Whether `orjson.dumps` gives the text for the value. It takes eight times the bytes of a string while it writes, so a large value goes in pieces."""
-    try:
-        if len(text) < _LARGE:
-            return orjson.dumps(value).decode() == text
-        at = 0
-        for piece in _flat(value, _strictly):
-            if not text.startswith(piece, at):
-                return False
-            at += len(piece)
-        return at == len(text) and not _deeper(value, _ORJSON_DEPTH)
-    except TypeError:  # integers beyond 64 bits, deep nesting
-        return False
-
-
-def _loosely(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _strictly(value: Any) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _quickly(value: Any) -> str:
-    """`_loosely` for a scalar, which orjson writes the same way where it is a string without halves of pairs."""
-    try:
-        return orjson.dumps(value).decode() if isinstance(value, str) else _loosely(value)
-    except TypeError:
-        return _loosely(value)
-
-
-def _flat(value: Any, write: Callable[[Any], str] = _loosely) -> Iterator[str]:
-    """The pieces of `value`'s JSON text, of at most _PIECE characters before they are escaped, without recursion; `write` gives those of scalars.
-
-    What waits on the stack is a value or a piece of text.
-    """
-    stack: list[tuple[bool, Any]] = [(True, value)]
-    while stack:
-        is_value, top = stack.pop()
-        if not is_value:
-            yield top
-        elif isinstance(top, dict):
-            parts: list[tuple[bool, Any]] = [(False, "{")]
-            for key, item in top.items():
-                parts += [(False, ("," if len(parts) > 1 else "") + write(key) + ":"), (True, item)]
-            stack += reversed([*parts, (False, "}")])
-        elif isinstance(top, list):
-            parts = [(False, "[")]
-            for item in top:
-                parts += [(False, "," if len(parts) > 1 else ""), (True, item)]
-            stack += reversed([*parts, (False, "]")])
-        elif isinstance(top, str) and len(top) > _PIECE:
-            yield '"'
-            for start in range(0, len(top), _PIECE):
-                yield write(top[start:start + _PIECE])[1:-1]
-            yield '"'
-        else:
-            yield write(top)
 
 
 _BRACKETS = re.compile(r'\\.|["\[\]{}]', re.S)
@@ -279,21 +123,6 @@ def depth_of(text: str, enough: int) -> int:
     return deepest
 
 
-def _deeper(value: Any, limit: int) -> bool:
-    """Whether `value`, as a JSON parser made it, nests deeper than `limit`."""
-    level = [value] if type(value) in _BOXES else []
-    depth = 0
-    while level:
-        depth += 1
-        if depth > limit:
-            return True
-        below: list[Any] = []
-        for box in level:
-            below += [item for item in (box.values() if type(box) is dict else box) if type(item) in _BOXES]
-        level = below
-    return False
-
-
 def parse(text: str, max_depth: int) -> Parsed:
     """The object that `text` stands for.
 
@@ -303,7 +132,7 @@ def parse(text: str, max_depth: int) -> Parsed:
         value = loads(text)
     except ValueError:
         return _repaired(text) if depth_of(text, max_depth + 1) <= max_depth else Parsed(None, "too_deep")
-    if _deeper(value, max_depth):
+    if deeper(value, max_depth):
         return Parsed(None, "too_deep")
     if type(value) is dict:
         plain: Parsed = _new(Parsed, (value, None, None))  # what the generated constructor does, in a fifth of its time

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
-from fsm import arguments
+from fsm import arguments, values
 from fsm.blocks import Call
 from fsm.parts import Meter
 from fsm.tools import ToolRegistry
@@ -121,14 +121,14 @@ class Calls:
     def restate(self, call: Call, text: str) -> None:
         """The input of `call` stated in full: kept where it says more than was streamed so far, compared at the seal."""
         if call.sealed:
-            if call.invalid is None and text != call.raw and not arguments.same(arguments.parse(text, self._depth).value, call.input):
+            if call.invalid is None and text != call.raw and not values.same(arguments.parse(text, self._depth).value, call.input):
                 self._contradicted(call, text)
                 call.invalid = "contradicted"
         elif call.snapshot is None:
             if not len(call.buffer) or call.buffer.text() != text:
                 call.snapshot = text
                 self._meter.used += len(text)
-        elif text != call.snapshot and not arguments.same(arguments.parse(text, self._depth).value, arguments.parse(call.snapshot, self._depth).value):
+        elif text != call.snapshot and not values.same(arguments.parse(text, self._depth).value, arguments.parse(call.snapshot, self._depth).value):
             self._contradicted(call, text)
             call.ambiguous = True
 
@@ -230,7 +230,7 @@ class Calls:
             return "ambiguous"
         if call.snapshot is not None and call.raw != call.snapshot:
             restated = arguments.parse(call.snapshot, self._depth).value
-            if not arguments.same(restated, value):
+            if not values.same(restated, value):
                 self._contradicted(call, call.snapshot)
                 return "contradicted"
         registry = self._registry
@@ -256,7 +256,7 @@ class Calls:
         assert call.late is not None
         whole = call.raw + call.late.text()
         parsed = arguments.parse(whole, self._depth)
-        if parsed.value is not None and arguments.same(parsed.value, call.input):
+        if parsed.value is not None and values.same(parsed.value, call.input):
             self._note("arguments_repeated", f"{call.label} was sent its arguments again")
         else:
             call.raw = whole
@@ -306,4 +306,4 @@ class Calls:
 
 def _identity(value: dict[str, Any] | None, text: str) -> str:
     """Equal for equal inputs: the object whatever the order of its keys, else the text."""
-    return text.strip() if value is None else arguments.identity(value)
+    return text.strip() if value is None else values.identity(value)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsm import arguments, partial
-from fsm.buffer import mend
+from fsm import arguments, partial, values
 from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
@@ -40,7 +39,7 @@ def test_a_number_that_no_float_can_hold_is_refused(text: str):
     assert parse(text).fault == "unparsable_arguments"
 
 
-LARGE = " " * arguments._LARGE
+LARGE = " " * values.LARGE
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
                     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 
@@ -107,69 +106,6 @@ def test_faults_in_large_texts(noise: str, at: int):
     assert said(text + LARGE) == said(text)
 
 
-@given(JSON, JSON)
-def test_same_is_equality_as_json(a: object, b: object):
-    """Equal JSON texts, whatever the order of keys."""
-    for x, y in ((a, b), (a, json.loads(json.dumps(a))), ([a, {"k": b}], [a, {"k": b}])):
-        assert arguments.same(x, y) == (arguments.identity(x) == arguments.identity(y))
-
-
-@pytest.mark.parametrize(("a", "b", "equal"), [
-    ({"a": 1}, {"a": True}, False), ({"a": 1}, {"a": 1.0}, False), ({"a": 0.0}, {"a": -0.0}, False), ({"a": [1, 2]}, {"a": [1]}, False),
-    ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True), ({"a": None}, {}, False), ({"a": {}}, {"a": []}, False), (None, None, True), (None, {}, False)])
-def test_same(a: object, b: object, equal: bool):
-    assert arguments.same(a, b) is equal
-    assert arguments.same(b, a) is equal
-
-
-def as_orjson_writes(value: object) -> str | None:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return None
-
-
-@given(JSON, st.sampled_from(["", "é", "\x1f", '"', "\\", "\u2028", "😀", "\x7f"]), st.integers(4080, 4100))
-def test_a_large_value_is_compared_in_pieces(value: object, char: str, near: int):
-    """The same verdict as that of one `orjson.dumps`, which takes a multiple of the bytes."""
-    large = {"value": value, "text": char * 3 + "x" * near + char * 3 + "y" * arguments._LARGE + char, char: [value, {"a": value}]}
-    text = as_orjson_writes(large)
-    if text is None:
-        assert not arguments.written_as(large, json.dumps(large, ensure_ascii=False, separators=(",", ":")))
-    else:
-        assert arguments.written_as(large, text)
-        for i in (0, 5, len(text) // 2, len(text) - 1):
-            assert not arguments.written_as(large, text[:i] + " " + text[i:])
-            assert not arguments.written_as(large, text[:i] + text[i + 1:])
-        assert not arguments.written_as(large, text + "}")
-
-
-@given(JSON, st.sampled_from(["", "é", "\x1f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d"]), st.integers(4080, 4100))
-def test_a_large_value_has_the_size_that_is_written(value: object, char: str, near: int):
-    """And halves of pairs are mended in it as in a small one."""
-    large = {"value": value, "text": char * 3 + "x" * near + char * 3 + "y" * arguments._LARGE + char, char: [value, {"a": value}]}
-    text = as_orjson_writes(large)
-    fit, size = arguments.cleaned(large)
-    if text is not None:
-        assert (fit, size) == (large, len(text.encode()))
-    else:
-        written = mend(json.dumps(large, ensure_ascii=False, separators=(",", ":")))
-        assert (fit, size) == (json.loads(written), len(written))
-
-
-@given(JSON, st.sampled_from(["", "é", "\x00\x1f\b\f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d", "\ude00", "/"]), st.integers(4080, 4110))
-def test_a_large_object_is_written_as_a_small_one(value: object, char: str, near: int):
-    """The text does not depend on the way that is quick for long strings."""
-    for large in ({"text": char * 3 + "x" * near + char * 9, "value": value, char: [value, {"a": value}]}, {"a": {"b": char * near}, "c": 1e16}):
-        assert arguments.compact(large) == json.dumps(large, ensure_ascii=False, separators=(",", ":"))
-
-
-@pytest.mark.parametrize("depth", [200, 252, 253, 254, 255, 256, 300])
-def test_depth_of_a_large_value(depth: int):
-    value: dict = {"text": "x" * arguments._LARGE, "deep": json.loads("[" * depth + "]" * depth)}
-    assert arguments.written_as(value, arguments.compact(value)) == (as_orjson_writes(value) is not None)
-
-
 # ---------------------------------------------------------------- the repairs
 
 
@@ -221,7 +157,7 @@ VALUES = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_si
 
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=3))
 def test_any_object_comes_back(value: dict):  # R-21
-    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), arguments.compact(value)):
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False), values.compact(value)):
         assert parse(text) == (value, None, None)
 
 

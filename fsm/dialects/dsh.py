@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import compact, exactly
+from fsm.arguments import exactly
+from fsm.values import compact
 from fsm.blocks import OPAQUE, TEXT, THINKING, TOOL
 from fsm.dialects.base import Dialect, error_event, number, text, words
 from fsm.events import NormalizedEvent

@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import compact, exactly
+from fsm.arguments import exactly
+from fsm.values import compact
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.events import NormalizedEvent

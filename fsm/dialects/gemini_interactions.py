@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import compact, exactly
+from fsm.arguments import exactly
+from fsm.values import compact
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.events import NormalizedEvent
 

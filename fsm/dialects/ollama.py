@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import compact, exactly
+from fsm.arguments import exactly
+from fsm.values import compact
 from fsm.dialects.base import Sink, error_event, text, words
 from fsm.dialects.think import TaggedDialect
 from fsm.events import NormalizedEvent

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from fsm.arguments import compact
+from fsm.values import compact
 
 Step = str | int
 

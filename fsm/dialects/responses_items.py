@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fsm.arguments import cleaned, compact, exactly, loads
+from fsm.arguments import exactly, loads
+from fsm.values import cleaned, compact
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, words
 

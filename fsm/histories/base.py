@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fsm import arguments
+from fsm import arguments, values
 from fsm.blocks import REFUSAL, TEXT, THINKING, TOOL
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Writer:
             given = str(block.get("raw_input") or "")
         else:
             given = self.message.arguments.get(block["id"], "")
-            if given and not arguments.same(arguments.parse(given, _DEPTH).value, value):
+            if given and not values.same(arguments.parse(given, _DEPTH).value, value):
                 given = ""  # the input was edited since
         return given if given.strip() else dumps(value)
 
@@ -122,7 +122,7 @@ def dumps(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # integers beyond 64 bits, deep nesting
-        return arguments.compact(value)
+        return values.compact(value)
 
 
 def without(block: Block, *keys: str) -> Block:
