@@ -3,10 +3,12 @@
 # The idea: one growing run of UTF-8 bytes per open block. It grows by half and is allocated when the first byte comes.
 # The bytes lie in a `str`: whether they are pure ASCII is known for free, and then that string, cut to its length, is the
 # text; a large first text is the buffer as it was given. Text of any other kind is decoded once, when the block is archived.
+# What came as a value, or was given out as bytes, is kept as that (`later`) until text is asked for or more comes.
 #
 # Invariants: size <= room, which is the length of `home`, and `data` are its characters; where there is room behind them,
 # nobody else has `home`; `odd` is set as soon as half a surrogate pair (three bytes, from Python code only: the
-# scanner refuses them) is among the bytes; `shown` never splits a character.
+# scanner refuses them) is among the bytes; `shown` never splits a character; with `later`, there is
+# nothing else.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Realloc, PyMem_Free
 from cpython.object cimport PyObject
@@ -19,6 +21,7 @@ cdef extern from "Python.h":
     int PyUnicode_Resize(PyObject**, Py_ssize_t) except -1
     void* PyUnicode_DATA(PyObject*)
     bint PyUnicode_IS_ASCII(object)
+    bint PyUnicode_CheckExact(object)
 
 cdef extern from "lexer.h":
     const int FSM_ESCAPED, FSM_WIDE
@@ -74,6 +77,7 @@ cdef class Buffer:
     cdef Py_ssize_t size, room, shown
     cdef bint wide
     cdef readonly bint odd
+    cdef object later       # instead of bytes; a value also beside them
     cdef Meter meter
     cdef ObjectCursor cursor
 
@@ -84,7 +88,17 @@ cdef class Buffer:
         Py_XDECREF(self.home)
 
     def __len__(self):
-        return self.size
+        return self.length()
+
+    cdef Py_ssize_t length(self) except -1:
+        if self.later is None or self.size:
+            return self.size
+        return len(<bytes>self.later) if type(self.later) is bytes else self.later.size
+
+    @property
+    def given(self):
+        """All that there is, if it came as a value."""
+        return None if type(self.later) is bytes else self.later
 
     cdef int need(self, Py_ssize_t more) except -1:
         """Make room for `more` bytes."""
@@ -118,7 +132,37 @@ cdef class Buffer:
         self.size += n
         self.meter.used += n
 
-    def append(self, str text not None):
+    def append(self, text not None):
+        """Add `text`, which may hold surrogate halves, or a value's text."""
+        if not isinstance(text, str):
+            if not self.length():
+                self.later = text
+                self.meter.used += self.length()
+                return
+            text = str(text)
+        self.settle()
+        self.add(<str>text)
+
+    cdef int settle(self) except -1:
+        """More is to come."""
+        if self.later is not None:
+            self.write()
+            self.later = None
+        return 0
+
+    cdef inline int write(self) except -1:
+        """Let all that there is be bytes."""
+        return 0 if self.later is None or self.size else self.write_later()
+
+    cdef int write_later(self) except -1:
+        self.meter.used -= self.length()
+        if type(self.later) is not bytes:
+            return self.add(str(self.later))
+        self.put(<const char*><bytes>self.later, <const char*><bytes>self.later + len(<bytes>self.later), 0)
+        self.later = None
+        return 0
+
+    cdef int add(self, str text) except -1:
         """Add `text`, which may hold surrogate halves."""
         cdef Py_ssize_t n
         cdef const char* data
@@ -130,16 +174,16 @@ cdef class Buffer:
             data, n = encoded, len(encoded)
             self.odd = True
         if n == 0:
-            return
-        if self.size == 0 and n >= SHARED and PyUnicode_IS_ASCII(text):
-            self.adopt(text, n)
-            return
+            return 0
+        if self.size == 0 and n >= SHARED and PyUnicode_IS_ASCII(text) and PyUnicode_CheckExact(text):
+            return self.adopt(text, n)
         self.need(n)
         memcpy(self.data + self.size, data, n)
         if not PyUnicode_IS_ASCII(text):
             self.wide = True
         self.size += n
         self.meter.used += n
+        return 0
 
     cdef int adopt(self, str text, Py_ssize_t n) except -1:
         """Begin with `text` itself: somebody else may have it too, but there is no room in it, and what makes room makes it ours."""
@@ -153,11 +197,21 @@ cdef class Buffer:
 
     def tail(self, Py_ssize_t start, end=None):
         """The bytes from `start` on, or up to `end`."""
+        self.write()
         cdef Py_ssize_t stop = self.size if end is None else min(<Py_ssize_t>end, self.size)
         return self.data[start:stop] if start < stop else b""
 
+    def octets(self):
+        """All the bytes, which are kept as what is given out here."""
+        if type(self.later) is not bytes:
+            self.write()
+            self.later = self.data[:self.size]
+            self.release()
+        return self.later
+
     cpdef ObjectCursor follow(self):
         """The cursor over the object that the text is, at the end of what is there."""
+        self.write()
         if self.cursor is None:
             self.cursor = ObjectCursor()
         if self.cursor.at < self.size:
@@ -170,6 +224,7 @@ cdef class Buffer:
 
     cpdef str unseen(self, bint final=False):
         """What was added since the last call; unless `final`, half of a pair waits for its partner."""
+        self.write()
         cdef Py_ssize_t end = self.size
         cdef Py_ssize_t start = self.shown
         cdef unsigned char* tail
@@ -188,14 +243,19 @@ cdef class Buffer:
 
     cpdef drop(self):
         """Give the bytes back (the meter keeps counting them)."""
+        self.release()
+        self.cursor = self.later = None
+        self.shown = 0
+
+    cdef void release(self) noexcept:
         Py_XDECREF(self.home)
         self.home = NULL
         self.data = NULL
-        self.cursor = None
-        self.size = self.room = self.shown = 0
+        self.size = self.room = 0
 
     cdef str whole(self, Py_ssize_t least):
         """Everything so far; `least` bytes or more are the text themselves if they are ASCII, and have no room behind them then."""
+        self.write()
         if self.size < least or self.wide or self.odd:
             return self.decode(0, self.size)
         PyUnicode_Resize(&self.home, self.size)

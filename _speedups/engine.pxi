@@ -271,6 +271,7 @@ cdef class Shortcut:
             self.acc.touch(block)  # text and thinking are announced by their first addition
             self.routes[i].announced = block.announced
             self.routes[i].buffer = <void*><Buffer?>block.buffer
+            (<Buffer>block.buffer).settle()
             self.used += 1
             self.route = &self.routes[i]
             return True

@@ -16,7 +16,7 @@ import orjson
 from fsm import _tables as T
 from fsm import ending
 from fsm import usage as usage_rules
-from fsm.values import cleaned, weight
+from fsm.values import ValueText, cleaned, weight
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
 from fsm.buffer import mend
 from fsm.cases import CASES
@@ -57,7 +57,7 @@ class Accumulator(Ledger):
         self.handle(NormalizedEvent(T.OVERFLOW, reason=f"{what}_overflow",
                                     message=f"the stream went over Limits.{field} = {getattr(self.limits, field)}; raise it if that is expected"))
 
-    def delta(self, event: int, index: int | None, text: str) -> None:
+    def delta(self, event: int, index: int | None, text: str | ValueText) -> None:
         """Take a bare delta. Where the table says nothing but "append" for it, it is appended without further ado.
 
         This short cut is what the compiled engine does for whole streams; `handle` would do the same, more slowly.
@@ -69,7 +69,7 @@ class Accumulator(Ledger):
             if event == T.TOOL_INPUT_DELTA:
                 self.handle(NormalizedEvent(event, index, fragment=text))
             else:
-                self.handle(NormalizedEvent(event, index, text))
+                self.handle(NormalizedEvent(event, index, str(text)))
             return
         if self._touched is not block:
             self.touch(block)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from fsm.buffer import mend
-from fsm.values import LARGE, deeper, rounded, same
+from fsm.values import LARGE, ValueText, deeper, rounded, same
 
 _fast = orjson.loads
 _new: Any = tuple.__new__
@@ -143,6 +143,19 @@ def parse(text: str, max_depth: int) -> Parsed:
         if isinstance(inner := _decoded(value), dict):
             return Parsed(inner, repair="double encoding")
     return Parsed(None, "not_an_object")
+
+
+def parse_large(data: bytes, max_depth: int) -> Parsed | None:
+    """What `parse` says of a large text where that is plain, else None."""
+    value = _large(data)
+    return Parsed(value) if type(value) is dict and not deeper(value, max_depth) else None
+
+
+def stated(given: ValueText, max_depth: int) -> Parsed:
+    """What `parse` says of the text of arguments that came as an object, without the text."""
+    if given.closed and not rounded(given.value) and not deeper(given.value, max_depth):
+        return Parsed(given.value)
+    return parse(str(given), max_depth)
 
 
 def _decoded(text: str) -> Any:

@@ -7,5 +7,5 @@ cdef class Block:
     cpdef bint is_empty(self)
 
 cdef class Call(Block):
-    cdef public object id, name, snapshot, late, twin_of, inputs, input, invalid, raw
+    cdef public object id, name, snapshot, late, twin_of, inputs, input, invalid, sent
     cdef public bint made_up, stopped, sealed, ambiguous

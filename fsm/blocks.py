@@ -6,6 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.buffer import Buffer
+from fsm.values import ValueText, is_utf8, says_nothing
 
 TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
 
@@ -72,7 +73,7 @@ def _stretches(text: str, signed: list[tuple[int, int, str]]) -> list[dict[str, 
 class Call(Block):
     """A tool call. `made_up` tells a random id; `stopped` its own stop, `sealed` that its verdict was given out."""
 
-    __slots__ = ("ambiguous", "id", "input", "inputs", "invalid", "late", "made_up", "name", "raw", "sealed", "snapshot", "stopped", "twin_of")
+    __slots__ = ("ambiguous", "id", "input", "inputs", "invalid", "late", "made_up", "name", "sealed", "sent", "snapshot", "stopped", "twin_of")
 
     def __init__(self, index: int | None, number: int, position: int, buffer: Buffer, id: str, made_up: bool) -> None:
         super().__init__(TOOL, index, number, position, buffer)
@@ -88,7 +89,7 @@ class Call(Block):
         self.inputs: set[str] | None = None  # of the first call of an id: the inputs that came under it
         self.input: dict[str, Any] | None = None
         self.invalid: str | None = None
-        self.raw = ""
+        self.sent: str | bytes | ValueText = ""  # what the verdict is about
 
     @property
     def label(self) -> str:
@@ -99,14 +100,24 @@ class Call(Block):
         return False  # a call without arguments is a call
 
     @property
+    def raw(self) -> str:
+        """The text of the arguments as they were sent."""
+        return self.sent.decode() if isinstance(self.sent, bytes) else str(self.sent)
+
+    def sent_as(self, text: str) -> bool:
+        """Whether `text` is the text of the arguments as they were sent. A large one is not decoded for that."""
+        return is_utf8(text, self.sent) if isinstance(self.sent, bytes) else str(self.sent) == text
+
+    @property
     def complete(self) -> bool:
         """Whether the arguments so far are one closed object. No end signal by itself (R-64)."""
-        return len(self.buffer) > 0 and self.buffer.follow().closed
+        given = self.buffer.given
+        return given.closed if given is not None else len(self.buffer) > 0 and self.buffer.follow().closed
 
     @property
     def bare(self) -> bool:
         """Whether no argument was received: nothing at all, or only `{}` (fine print 7)."""
-        return len(self.buffer) < 16 and not self.buffer.text().strip(" \t\r\n{}")
+        return len(self.buffer) < 16 and says_nothing(self.buffer.text())
 
     def canonical(self) -> dict[str, Any]:
         block: dict[str, Any] = {"type": TOOL, "id": self.id, "name": self.name, "input": self.input or {}}

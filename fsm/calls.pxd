@@ -23,4 +23,6 @@ cdef class Calls:
     cpdef by_id(self, id_)
     cpdef bint wants_arguments(self, Call call)
     cpdef judge(self, Call call)
+    cpdef _at_once(self, Call call)
+    cpdef _read(self, Call call)
     cpdef _doubt(self, Call call)

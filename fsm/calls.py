@@ -16,6 +16,7 @@ from fsm import arguments, values
 from fsm.blocks import Call
 from fsm.parts import Meter
 from fsm.tools import ToolRegistry
+from fsm.values import LARGE
 
 if TYPE_CHECKING:
     from fsm.events import NormalizedEvent
@@ -121,7 +122,11 @@ class Calls:
     def restate(self, call: Call, text: str) -> None:
         """The input of `call` stated in full: kept where it says more than was streamed so far, compared at the seal."""
         if call.sealed:
-            if call.invalid is None and text != call.raw and not values.same(arguments.parse(text, self._depth).value, call.input):
+            if call.invalid is not None:
+                return
+            if call.sent_as(text):
+                call.sent = text  # of the two copies, one that need not be decoded
+            elif not values.same(arguments.parse(text, self._depth).value, call.input):
                 self._contradicted(call, text)
                 call.invalid = "contradicted"
         elif call.snapshot is None:
@@ -209,19 +214,34 @@ class Calls:
 
     def judge(self, call: Call) -> None:
         """The one parse, the name, the schema: sets input, invalid and raw (R-04, R-46, R-75)."""
-        call.raw = streamed = call.buffer.text()
-        if call.snapshot is not None and call.snapshot.startswith(streamed.strip()):
-            call.raw = call.snapshot  # what was streamed is nothing, or a part of it
-            parsed = arguments.parse(call.snapshot, self._depth)
-        elif streamed.strip():
-            parsed = arguments.parse(streamed, self._depth)
-        else:
-            parsed = arguments.Parsed({})  # nothing was sent (R-34)
+        parsed = self._at_once(call) if call.snapshot is None else None
+        if parsed is None:
+            parsed = self._read(call)
         if parsed.repair:
             self._note("arguments_repeated" if parsed.repair == "repetition" else "arguments_repaired",
                        f"the arguments of {call.label} parsed after a repair: {parsed.repair}")
         call.input = parsed.value
         call.invalid = parsed.fault or self._doubt(call)
+
+    def _at_once(self, call: Call) -> arguments.Parsed | None:
+        """What needs no text: arguments that came as an object, and large ones, of which there are no more copies than the parser needs."""
+        buffer = call.buffer
+        if buffer.given is not None:
+            call.sent = buffer.given
+            return arguments.stated(buffer.given, self._depth)
+        if len(buffer) < LARGE or buffer.odd:
+            return None
+        call.sent = buffer.octets()
+        return arguments.parse_large(call.sent, self._depth)
+
+    def _read(self, call: Call) -> arguments.Parsed:
+        call.sent = streamed = call.buffer.text()
+        if call.snapshot is not None and call.snapshot.startswith(streamed.strip()):
+            call.sent = call.snapshot  # what was streamed is nothing, or a part of it
+            return arguments.parse(call.snapshot, self._depth)
+        if streamed.strip():
+            return arguments.parse(streamed, self._depth)
+        return arguments.Parsed({})  # nothing was sent (R-34)
 
     def _doubt(self, call: Call) -> str | None:
         value = call.input
@@ -259,7 +279,7 @@ class Calls:
         if parsed.value is not None and values.same(parsed.value, call.input):
             self._note("arguments_repeated", f"{call.label} was sent its arguments again")
         else:
-            call.raw = whole
+            call.sent = whole
             call.invalid = parsed.fault or "ambiguous"
 
     def settle_twin(self, twin: Call) -> bool:
@@ -267,7 +287,7 @@ class Calls:
         first = twin.twin_of
         assert first is not None
         text = twin.buffer.text().strip() or twin.snapshot or ""
-        if not text.strip(" \t\r\n{}"):
+        if values.says_nothing(text):
             return self._drop(twin, "brought no input")
         if not first.sealed and first.bare and first.snapshot is None:
             first.buffer.append(text)

@@ -23,6 +23,12 @@ _STREAM_MARKS = {T.ERROR: "stream_error", T.MESSAGE_START: "stream_error", T.MES
                  T.CANCEL: "stream_cancelled", T.TIMEOUT: "stream_timed_out", T.OVERFLOW: "stream_overflow"}
 
 
+def _plainly_sent(call: Call) -> bool:
+    """Whether the input alone gives the text of the arguments back."""
+    sent = call.sent if isinstance(call.sent, (str, bytes)) else call.raw
+    return not sent.strip() or written_as(call.input, sent)
+
+
 def _place(block: Block) -> tuple[int, int]:
     return block.position, block.number
 
@@ -74,7 +80,7 @@ class Ending:
         if self._table["arguments"] != "text":
             return {}
         return {call.id: call.raw for call in self._acc.calls.kept()
-                if not (call.invalid or call.made_up) and call.raw.strip() and not written_as(call.input, call.raw)}
+                if not (call.invalid or call.made_up) and not _plainly_sent(call)}
 
     def _says_calls(self) -> bool:
         """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""

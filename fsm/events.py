@@ -18,6 +18,7 @@ from fsm.buffer import mend
 from fsm.errors import UsageError
 
 if TYPE_CHECKING:
+    from fsm.values import ValueText
     from fsm.errors import ErrorInfo
     from fsm.message import Message, Partial
     from fsm.usage import Usage
@@ -35,7 +36,7 @@ class NormalizedEvent:
     """One word of the normalized alphabet: `type` is an id of `fsm._tables`, every other field may be missing (None).
 
     index, id, name: the address of a block or call on the wire, and a call's tool.
-    text, fragment, signature: content. reason: a stop reason, or why a stream was cut.
+    text, fragment, signature: content (a dialect may give a fragment as a `ValueText`). reason: a stop reason, or why a stream was cut.
     usage: the vendor's usage object. code, message, kind: of an error; `kind` is also a block's type.
     block: vendor fields. input: a full restatement of the input in a start event (JSON text).
     extra: vendor fields of a call, kept beside id, name and input.
@@ -48,7 +49,7 @@ class NormalizedEvent:
                  "restated", "sibling", "signature", "text", "type", "usage")
 
     def __init__(self, type: int, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
-                 fragment: str | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
+                 fragment: str | ValueText | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
                  code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
                  block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
                  restated: bool = False, content: list[dict[str, Any]] | None = None) -> None:

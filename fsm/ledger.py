@@ -12,6 +12,7 @@ from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import Cases
 from fsm.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated
 from fsm.usage import copied
+from fsm.values import ValueText
 
 _DELTA_EVENTS: dict[str, Callable[[int, str], Event]] = {TEXT: TextDelta, REFUSAL: TextDelta, THINKING: ThinkingDelta, TOOL: ToolInputDelta}
 
@@ -23,7 +24,7 @@ class Ledger(Cases):
 
     # ------------------------------------------------------------ writing
 
-    def write(self, block: Block, text: str) -> None:
+    def write(self, block: Block, text: str | ValueText) -> None:
         """Add text to an open block; it is the pending one from now on."""
         self.touch(block)
         block.buffer.append(text)

@@ -33,6 +33,7 @@ OVERFLOW = b"\x00overflow"
 _LINE_END = re.compile(rb"[\r\n]")
 BOM = b"\xef\xbb\xbf"
 _NAMES_KEPT = 32  # different event names that are remembered
+_PORTION = 1 << 16  # bytes of events that are taken together
 _TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
 
 
@@ -106,7 +107,7 @@ class SSEParser:
     def _last(self) -> Frame | None:
         frame = self._next_exact()
         if frame is None and self._pos < len(self._buf):
-            line = bytes(self._buf[self._pos:])
+            line = bytes(memoryview(self._buf)[self._pos:])
             self._pos = self._search = len(self._buf)
             frame = self._line(line, self._pos - len(line))
             if frame is not None:
@@ -137,23 +138,41 @@ class SSEParser:
         if buf.find(b"\r", max(0, len(buf) - added)) >= 0:
             yield from self._go_exact()
             return
-        if buf[:1] == b"\n":
-            self._cut_off(len(buf) - len(buf.lstrip(b"\n")))
-        if buf.startswith((b"{", b"[")):  # bare data needs the line rules, and its lines are not to wait for a blank one
-            yield from self._go_exact()
-            return
-        end = buf.rfind(b"\n\n", self._search)
-        if end < 0:
-            self._search = max(0, len(buf) - 1)
-            if len(buf) > self._max + _TERMINATOR:
-                if buf.find(b"\n{") >= 0 or buf.find(b"\n[") >= 0:
-                    yield from self._go_exact()  # only the line rules tell how long this block is
-                else:
-                    yield self._overflow(0)
-            return
-        at = self._base  # the stream offset of the block in hand
+        while True:
+            if buf[:1] == b"\n":
+                self._cut_off(len(buf) - len(buf.lstrip(b"\n")))
+            if buf.startswith((b"{", b"[")):  # bare data needs the line rules, and its lines are not to wait for a blank one
+                yield from self._go_exact()
+                return
+            end = self._portion()
+            if end < 0:
+                break
+            blocks = bytes(memoryview(buf)[:end]).split(b"\n\n")
+            self._cut_off(end + 2)
+            self._search = 0
+            yield from self._events(blocks, self._base - end - 2)
+            if self._exact or self._overflowed:
+                return
+        self._search = max(0, len(buf) - 1)
+        if len(buf) > self._max + _TERMINATOR:
+            if buf.find(b"\n{") >= 0 or buf.find(b"\n[") >= 0:
+                yield from self._go_exact()  # only the line rules tell how long this block is
+            else:
+                yield self._overflow(0)
+
+    def _portion(self) -> int:
+        """Where the last blank line of what is taken next is, or -1: a large event goes alone, so that it is not copied with the others."""
+        buf, search = self._buf, self._search
+        if search < _PORTION and (end := buf.rfind(b"\n\n", search, _PORTION)) >= 0:
+            return end
+        return buf.find(b"\n\n", max(search, _PORTION - 1))
+
+    def _events(self, blocks: list[bytes], at: int) -> Iterator[Frame]:
+        """What event blocks say, the first of which was at stream offset `at`."""
         names, most = self._names, self._max
-        for block in bytes(buf[:end]).split(b"\n\n"):
+        blocks.reverse()
+        while blocks:
+            block = blocks.pop()
             size = len(block)
             name: str | None = None
             data: bytes | None = None
@@ -173,7 +192,7 @@ class SSEParser:
                 trimmed = block.strip(b"\n")
                 start = block.find(trimmed)
                 if trimmed[:1] in (b"{", b"[") or b"\n{" in trimmed or b"\n[" in trimmed:
-                    self._cut_off(at + start - self._base)
+                    self._put_back([block[start:], *reversed(blocks), b""])
                     yield from self._go_exact()
                     return
                 if len(trimmed) > most:
@@ -186,14 +205,15 @@ class SSEParser:
                 return
             if data is not None and (data[:1] > b" " or data.strip()):
                 self.events += 1
+                block = rest = b""  # the caller may want the memory
                 yield name or None, data, at + start, False
             at += size + 2
-        self._cut_off(end + 2)
-        self._search = 0
-        if buf.startswith((b"{", b"[")):
-            yield from self._go_exact()
-        elif len(buf) > most + _TERMINATOR:
-            yield from self._short(0)  # the rest is over the limit already
+
+    def _put_back(self, blocks: list[bytes]) -> None:
+        """Undo the cut of these blocks."""
+        cut = b"\n\n".join(blocks)
+        self._buf[:0] = cut
+        self._base -= len(cut)
 
     def _go_exact(self) -> Iterator[Frame]:
         """Go on line by line from the beginning of the buffer, which is an event boundary."""
@@ -218,9 +238,12 @@ class SSEParser:
                 begun = self._base + self._pos if self._block < 0 or self._bare else self._block
                 return self._overflow(begun - self._base) if self._base + len(buf) - begun > self._max + _TERMINATOR else None
             end = match.start()
-            line, at = bytes(buf[self._pos:end]), self._pos
+            line, at = bytes(memoryview(buf)[self._pos:end]), self._pos
             self._skip_lf = buf[end] == 13
             self._pos = self._search = end + 1
+            if len(line) > _PORTION and not self._bare:  # a large line is not kept beside what carried it; no bare event ends before it
+                self._cut_off(end + 1)
+                at -= end + 1
             frame = self._line(line, at)
             if frame is not None:
                 return frame

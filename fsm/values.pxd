@@ -1,5 +1,8 @@
 cimport cython
 
+cdef class ValueText:
+    cdef readonly object value, size
+
 cpdef bint rounded(value)
 cpdef bint deeper(value, limit)
 cpdef tuple cleaned(value)

@@ -18,8 +18,32 @@ LARGE = 1 << 16  # characters from which on a value or its text is not given to 
 _BOXES = (dict, list)
 _INTEGERS_END = 2.0**63
 _PIECE = 1 << 12
+_NOTHING = " \t\r\n{}"
 _ORJSON_DEPTH = 254  # deeper values it refuses to write
 _compactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class ValueText:
+    """The JSON text of arguments that the wire sends as a value (fine print 15): written when somebody asks for it, read by nobody.
+
+    `value` can be written as UTF-8. `size`, in bytes, is the text's but for the spelling of floats.
+    """
+
+    __slots__ = ("size", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.size = cleaned(value)
+
+    def __str__(self) -> str:
+        return compact(self.value)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is one whole object (what the cursor says of a text)."""
+        return type(self.value) is dict
 
 
 def rounded(value: Any) -> bool:
@@ -29,7 +53,7 @@ def rounded(value: Any) -> bool:
         top = stack.pop()
         kind = type(top)
         if kind is float:
-            if abs(top) >= _INTEGERS_END:
+            if not abs(top) < _INTEGERS_END:  # nor NaN, which no JSON holds
                 return True
         elif kind is dict:
             stack += [item for item in top.values() if type(item) is not str]
@@ -127,16 +151,34 @@ def compact(value: Any) -> str:
         return "".join(_flat(value))
 
 
-def written_as(value: Any, text: str) -> bool:
-    """Whether `orjson.dumps` gives the text for the value. It takes eight times the bytes of a string while it writes, so a large value goes in pieces."""
+def says_nothing(text: str) -> bool:
+    """Whether an argument text has nothing but blanks and braces (fine print 7). A large one that has more is not copied for that."""
+    return not text[:_PIECE].strip(_NOTHING) and not text.strip(_NOTHING)
+
+
+def is_utf8(text: str, data: bytes) -> bool:
+    """Whether `text` is what `data` says."""
+    at = 0
+    for start in range(0, len(text), _PIECE):
+        piece = text[start:start + _PIECE].encode("utf-8", "surrogatepass")
+        if not data.startswith(piece, at):
+            return False
+        at += len(piece)
+    return at == len(data)
+
+
+def written_as(value: Any, text: str | bytes) -> bool:
+    """Whether `orjson.dumps` gives the text (or its UTF-8) for the value. A large one is written and compared in pieces."""
     try:
         if len(text) < LARGE:
-            return orjson.dumps(value).decode() == text
+            written = orjson.dumps(value)
+            return (written if isinstance(text, bytes) else written.decode()) == text
         at = 0
         for piece in _flat(value, _strictly):
-            if not text.startswith(piece, at):
+            said: Any = piece.encode() if isinstance(text, bytes) else piece
+            if not text.startswith(said, at):
                 return False
-            at += len(piece)
+            at += len(said)
         return at == len(text) and not deeper(value, _ORJSON_DEPTH)
     except TypeError:  # integers beyond 64 bits, deep nesting
         return False

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fsm
 from fsm import arguments, partial, values
+from fsm.buffer import mend
+from fsm.values import ValueText
 from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
@@ -207,6 +210,39 @@ def test_no_text_of_an_invalid_call_is_lost(engine: str):  # R-65
     broken = '{"a":"é😀'
     call, = message(engine, [start("t", "X"), *[frag(c) for c in broken], STOP]).content
     assert (call["invalid"], call["raw_input"]) == ("unparsable_arguments", broken)
+
+
+@given(st.dictionaries(st.text(), JSON) | JSON, st.sampled_from([1, 2, 256]))
+def test_what_came_as_a_value_is_judged_like_its_text(value: object, depth: int):
+    for odd in (value, {"a": [value]}, {"": float("inf"), "v": value}, {"\ud83d": value}, {"a": [1 << 64, -5e300, value]}):
+        text = ValueText(odd)
+        assert repr(arguments.stated(text, depth)) == repr(parse(mend(str(text)), depth))
+        assert str(text) == mend(values.compact(odd))
+    small = ValueText({"a": 1e-7, "é": "x"})
+    assert len(str(small).encode()) == small.size + 1  # "1e-07" where orjson writes "1e-7"
+
+
+def test_arguments_that_came_as_an_object_are_not_parsed(engine: str, monkeypatch: pytest.MonkeyPatch):
+    """Unless something was added to them."""
+    seen: list[str] = []
+    real = arguments.parse
+    monkeypatch.setattr(arguments, "parse", lambda text, depth: seen.append(text) or real(text, depth))
+    for deltas in ("none", "chunk", "each"):
+        r = fsm.Reconstructor("openai-chat", engine=engine, deltas=deltas)
+        r.feed(chat(tool(0, "t", "X", {"a": [1]}), tool(1, "u", "X", {"b": 2}), tool(1, args=" "), finish="tool_calls"))
+        assert [call["input"] for call in r.end().message.content] == [{"a": [1]}, {"b": 2}]
+    assert seen == ['{"b":2} '] * 3
+
+
+@pytest.mark.parametrize("more", ["", " ", '{"a":"é","n":1e-7}', "x", ', "b": 2}'])
+def test_text_behind_arguments_that_came_as_an_object(engine: str, more: str):
+    """The same as behind their text."""
+    def content(given: object) -> list:
+        deltas = [tool(0, "t", "X", given), *([tool(0, args=more)] if more else [])]
+        return same_everywhere(engine, chat(*deltas, finish="tool_calls"), "openai-chat")["message"]["content"]
+
+    value = {"a": "é", "n": 1e-7}
+    assert content(value) == content(values.compact(value))
 
 
 def test_arguments_given_as_an_object(engine: str):  # R-21 fine print 15

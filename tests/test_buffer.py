@@ -10,6 +10,7 @@ import pytest
 import fsm._backend
 from fsm.buffer import Buffer
 from fsm.parts import Meter
+from fsm.values import ValueText
 
 PIECES = ["", "x", "é", "漢字", "🎈", "\ud83d", "\ude00", "\0", '{"a": 1}']
 SIZES = [0, 1, 2, 31, 95, 96, 97, 500, 4095, 4096, 4097, 9000]  # about where room is made, and where a text is kept as it is
@@ -36,13 +37,15 @@ def test_the_twins_agree(made: Any, seed: int) -> None:
     ours, theirs, meter, twin = made
     given, copies, seen, copies_seen = [], [], [], []
     for _ in range(rng.randrange(1, 12)):
-        what = rng.randrange(8)
+        what = rng.randrange(9)
         if what < 5:
-            text = some(rng)
+            said = some(rng)
+            piece = ValueText({"a": said, "b": [1e-7, {}]}) if rng.random() < 0.2 else said
+            text = str(piece)
             given.append(text)
             copies.append(text.encode("utf-8", "surrogatepass"))
-            ours.append(text)
-            theirs.append(text)
+            ours.append(piece)
+            theirs.append(piece)
         elif what == 5:
             final = rng.random() < 0.3
             assert ours.unseen(final) == theirs.unseen(final)
@@ -50,6 +53,8 @@ def test_the_twins_agree(made: Any, seed: int) -> None:
             start = rng.randrange(len(theirs) + 2)
             end = rng.choice([None, start + rng.randrange(9)])
             assert ours.tail(start, end) == theirs.tail(start, end)
+        elif what == 7:
+            assert ours.octets() == theirs.octets()
         elif rng.random() < 0.5:
             seen.append(ours.text())
             copies_seen.append(theirs.text())
@@ -58,6 +63,7 @@ def test_the_twins_agree(made: Any, seed: int) -> None:
             theirs.drop()
         assert len(ours) == len(theirs)
         assert ours.odd == theirs.odd
+        assert ours.given is theirs.given
         assert meter.used == twin.used
         if rng.random() < 0.3:
             assert ours.text() == theirs.text()

@@ -107,10 +107,10 @@ def test_what_a_large_event_needed_is_given_back(engine: str):
 
 
 def times(peak: int, outcome: fsm.Outcome) -> float:
-    """The peak in sizes of the message."""
-    content = len(json.dumps(outcome.message.content, ensure_ascii=False).encode())
-    assert content > 200_000
-    return peak / content
+    """The peak in sizes of the message: its content, and the texts of its calls' arguments where it keeps them beside their input."""
+    held = len(json.dumps([outcome.message.content, *outcome.message.arguments.values()], ensure_ascii=False).encode())
+    assert held > 200_000
+    return peak / held
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai-chat"])
@@ -130,16 +130,16 @@ def piece(dialect: str, kind: str, size: int) -> data.Stream:
     return data.text(dialect, ["x" * size]) if kind == "text" else data.huge(dialect, size)
 
 
-#: what a message that comes in one piece takes at the peak, in sizes of its content: compiled, Python. Copies are counted that have to be: the
-#: event, its JSON, the text, and of arguments what they were parsed from. Responses states everything four times, Gemini sends arguments as objects.
-PIECES = [("anthropic", "text", 2.5, 6.8), ("openai-chat", "text", 2.5, 6.8), ("openai-responses", "text", 3.5, 6.8), ("gemini", "text", 2.5, 5.8),
-          ("anthropic", "call", 3.2, 4.5), ("openai-chat", "call", 3.2, 4.5), ("openai-responses", "call", 5.5, 8.8), ("gemini", "call", 5.5, 8.8)]
+@pytest.mark.parametrize("kind", ["text", "call"])
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_the_peak_of_one_large_piece(engine: str, dialect: str, kind: str):
+    """A text in one event; a call in small deltas, where there are such: two copies at a time.
 
-
-@pytest.mark.parametrize(("dialect", "kind", "compiled", "python"), PIECES)
-def test_the_peak_of_one_large_piece(engine: str, dialect: str, kind: str, compiled: float, python: float):
-    """A text in one event; a call in small deltas, where there are such: no parser may take a multiple of it."""
-    assert times(*peak_of(engine, piece(dialect, kind, 1 << 19).body)) <= (compiled if engine == "compiled" else python)
+    What has to be: an event and its JSON, arguments and what they are parsed from. Responses states everything four times, so its text is
+    there beside an event that restates it.
+    """
+    most = 2.5 if dialect != "openai-responses" else 3.5
+    assert times(*peak_of(engine, piece(dialect, kind, 1 << 19).body)) <= most
 
 
 def test_the_peak_does_not_depend_on_the_split(tiers: tuple[str, ...]):
@@ -230,11 +230,15 @@ def test_two_thousand_streams_leave_nothing(engine: str, deltas: str):
     rounds(40)
     gc.collect()
     objects = len(gc.get_objects())
+    n = 1000 if engine == "compiled" and deltas == "chunk" else 100
     with traced() as used:
-        rounds(2000 if engine == "compiled" and deltas == "chunk" else 200)
+        rounds(n)  # what replaces objects that were there before (free lists, the parsers' caches) is seen as growth once
         gc.collect()
-        grown, _peak = used()
-    assert grown <= 20_000, f"{grown} bytes stayed"
+        before, _peak = used()
+        rounds(n)
+        gc.collect()
+        grown = used()[0] - before
+    assert grown <= 10_000, f"{grown} bytes stayed"
     assert len(gc.get_objects()) - objects <= 50
 
 

@@ -14,7 +14,8 @@ import pytest
 
 import fsm
 from benchmarks import data
-from helpers import CORPUS, cut_at, deliveries
+from fsm import values
+from helpers import CORPUS, chat, cut_at, deliveries, tool
 from tiers import disagreement, observe
 
 CASES = sorted(p.stem for p in CORPUS.glob("*.json"))
@@ -65,6 +66,41 @@ def test_large_events_among_small_ones(tiers: tuple[str, ...], dialect: str, end
         chunks = [body[i:i + size] for i in range(0, len(body), size)]
         assert disagreement(chunks, dialect, tiers, deltas="none" if size == 3000 else "chunk") is None, f"in pieces of {size}"
         assert observe("compiled", chunks, dialect)["outcome"]["message"]["content"] == stream.content
+
+
+LONG = "x" * 40_000
+ARGUMENTS = {
+    "plain": f'{{"a":"{LONG}","b":"{LONG}"}}', "blanks": f' {{"a": "{LONG}",\n"b": "{LONG}"}} ', "wide": f'{{"a":"{LONG}é状😀","b":"{LONG}"}}',
+    "cut": f'{{"a":"{LONG}","b":"{LONG}', "twice": f'{{"a":"{LONG}"}}' * 2, "control": f'{{"a":"{LONG}\n","b":"{LONG}"}}',
+    "half a pair": f'{{"a":"{LONG}\\ud83d","b":"{LONG}"}}', "array": f'["{LONG}","{LONG}"]', "deep": f'{{"a":"{LONG * 2}","b":{"[" * 300}{"]" * 300}}}',
+    "long number": f'{{"a":"{LONG * 2}","b":12345678901234567890123}}', "too large a number": f'{{"a":"{LONG * 2}","b":1e999}}',
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("deltas", MODES)
+def test_large_arguments(tiers: tuple[str, ...], name: str, deltas: str):
+    """They are read from bytes where they are plain; whatever they are, the verdict is that of a small text, and their text is not lost."""
+    text = ARGUMENTS[name]
+    for end in ([], [tool(0, args=" ")], [tool(1, "u", "Y", {"c": 1})], [tool(0, "t", "X", args=text)]):
+        body = chat(tool(0, "t", "X"), *[tool(0, args=text[i:i + 30_000]) for i in range(0, len(text), 30_000)], *end, finish="tool_calls")
+        chunks = [body[i:i + 50_000] for i in range(0, len(body), 50_000)]
+        assert disagreement(chunks, "openai-chat", tiers, deltas=deltas, look=True, limits=fsm.Limits(depth=256)) is None
+        call = observe("compiled", chunks, "openai-chat", deltas=deltas)["outcome"]["message"]["content"][0]
+        assert ("invalid" in call) == (name in ("cut", "array", "deep", "too large a number")), call.get("invalid")
+        assert "invalid" not in call or call["raw_input"].startswith(text)
+
+
+@pytest.mark.parametrize("size", [1, 5000, 100_000])
+@pytest.mark.parametrize("deltas", MODES)
+def test_deltas_behind_an_object(tiers: tuple[str, ...], size: int, deltas: str):
+    """What came as an object is text as soon as text is added to it."""
+    for value in ({"a": "x" * size}, {"a": "é" * size, "b": 1e-7}):
+        body = chat(tool(0, "t", "X", value), *[tool(0, args=" ") for _ in range(9)], tool(0, args="!"), tool(0, args="!"), finish="tool_calls")
+        for chunks in ([body], cut_at(body, list(range(0, len(body), 3000)))):
+            assert disagreement(chunks, "openai-chat", tiers, deltas=deltas, look=True) is None
+            call, = observe("compiled", chunks, "openai-chat", deltas=deltas)["outcome"]["message"]["content"]
+            assert call["raw_input"] == values.compact(value) + " " * 9 + "!!"
 
 
 @pytest.mark.parametrize("deltas", MODES)

@@ -45,10 +45,13 @@ def test_a_large_value_is_compared_in_pieces(value: object, char: str, near: int
         assert not values.written_as(large, json.dumps(large, ensure_ascii=False, separators=(",", ":")))
     else:
         assert values.written_as(large, text)
+        assert values.written_as(large, text.encode())
         for i in (0, 5, len(text) // 2, len(text) - 1):
             assert not values.written_as(large, text[:i] + " " + text[i:])
+            assert not values.written_as(large, (text[:i] + " " + text[i:]).encode())
             assert not values.written_as(large, text[:i] + text[i + 1:])
         assert not values.written_as(large, text + "}")
+        assert not values.written_as(large, text.encode() + b"}")
 
 
 @given(JSON, st.sampled_from(["", "é", "\x1f", '"', "\\", "\u2028", "😀", "\x7f", "\ud83d"]), st.integers(4080, 4100))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from fsm import _tables as T
 from fsm.buffer import mend
 from fsm.events import NormalizedEvent
+from fsm.values import ValueText
 
 
 class Sink(Protocol):
@@ -15,7 +16,7 @@ class Sink(Protocol):
     def handle(self, ev: NormalizedEvent) -> None:
         """Take any normalized event."""
 
-    def delta(self, event: int, index: int | None, text: str) -> None:
+    def delta(self, event: int, index: int | None, text: str | ValueText) -> None:
         """Take TEXT_DELTA, THINKING_DELTA or TOOL_INPUT_DELTA with this text, which is not empty: the hot path."""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText, compact
 from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
 from fsm.events import NormalizedEvent
 
@@ -116,9 +116,7 @@ class BedrockConverse(Dialect):
                 self._reasoning(index, value)
             elif kind == "toolUse" and isinstance(value, dict):
                 given = value.get("input")
-                if isinstance(given, dict):
-                    given = compact(exactly(given, raw, *path, "delta", "toolUse", "input"))
-                fragment = words(given)
+                fragment = ValueText(exactly(given, raw, *path, "delta", "toolUse", "input")) if isinstance(given, dict) else words(given)
                 if fragment:
                     self._leave_text()
                     self.sink.delta(T.TOOL_INPUT_DELTA, index, fragment)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText
 from fsm.blocks import OPAQUE, TEXT, THINKING
 from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
 from fsm.events import NormalizedEvent
@@ -93,8 +93,9 @@ class Cohere(Dialect):
             blocks.append({"type": THINKING, THINKING: text(message["tool_plan"]), **_PLAN})
         for i, call in enumerate(_listed(message.get("tool_calls"))):
             function = _function(call)
+            given = _arguments(function, raw, "message", "tool_calls", i, "function")
             blocks.append({"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")),
-                           "arguments": _arguments(function, raw, "message", "tool_calls", i, "function")})
+                           "arguments": str(given) if given else None})
         if blocks:
             self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks))
         self._finish(payload)
@@ -183,9 +184,9 @@ def _function(call: dict[str, Any]) -> dict[str, Any]:
     return function if isinstance(function, dict) else {}
 
 
-def _arguments(function: dict[str, Any], raw: bytes, *path: str | int) -> str | None:
+def _arguments(function: dict[str, Any], raw: bytes, *path: str | int) -> str | ValueText | None:
     given = function.get("arguments")
-    return compact(exactly(given, raw, *path, "arguments")) if isinstance(given, dict) else words(given)
+    return ValueText(exactly(given, raw, *path, "arguments")) if isinstance(given, dict) else words(given)
 
 
 _READERS: dict[str, Callable[[Cohere, dict[str, Any], bytes], None]] = {

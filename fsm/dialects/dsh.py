@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import compact, says_nothing
 from fsm.blocks import OPAQUE, TEXT, THINKING, TOOL
 from fsm.dialects.base import Dialect, error_event, number, text, words
 from fsm.events import NormalizedEvent
@@ -92,7 +92,7 @@ class Dsh(Dialect):
             given = block.get("arguments")
             given = compact(exactly(given, raw, *path, "block", "arguments")) if isinstance(given, dict) else text(given)
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=text(block.get("id")), name=text(block.get("name")), restated=True,
-                                      input=given if given and given.strip(" \t\r\n{}") else None))
+                                      input=given if given and not says_nothing(given) else None))
         elif kind in (TEXT, THINKING):
             rest = {k: v for k, v in block.items() if k not in ("type", "text", "thinking", "signature") and v is not None}
             self.sink.handle(NormalizedEvent(T.BLOCK_START, index, words(block.get("text")) or words(block.get("thinking")), kind=kind,

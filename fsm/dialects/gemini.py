@@ -12,7 +12,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.events import NormalizedEvent
@@ -133,9 +133,7 @@ class Gemini(Dialect):
         pieces = pieces if isinstance(pieces, list) else []
         goes_on = call.get("willContinue") is True
         extra = {"signature": signature} if signature else None
-        if isinstance(given, dict):
-            given = compact(exactly(given, raw, *path, "args"))
-        given = words(given)
+        given = ValueText(exactly(given, raw, *path, "args")) if isinstance(given, dict) else words(given)
         args = self._args
         if args is None or (name and not (name == args.name and pieces and id_ in (None, args.id))):
             if not (name or id_ or given or pieces or signature):
@@ -144,7 +142,7 @@ class Gemini(Dialect):
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=name, fragment=given, sibling=id_ is None, extra=extra))
             args = self._args = ArgumentText(id_, name)
         elif given or extra:
-            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=args.id, input=given, extra=extra))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=args.id, input=str(given) if given else None, extra=extra))
         fragment = "".join(args.put(p, self._value(p, raw, *path, "partialArgs", i)) for i, p in enumerate(pieces) if isinstance(p, dict))
         if not goes_on:
             self._args = None

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText, compact
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.events import NormalizedEvent
 
@@ -132,13 +132,14 @@ class GeminiInteractions(Dialect):
     def _delta(self, payload: dict[str, Any], raw: bytes) -> None:
         index, delta = number(payload.get("index")), _object(payload, "delta")
         kind = delta.get("type")
+        said: str | ValueText | None
         if kind == "text":
             said, event = words(delta.get("text")), T.TEXT_DELTA
         elif kind == "thought_summary":
             said, event = words(_object(delta, "content").get("text")), T.THINKING_DELTA
         elif kind == "arguments_delta":
             given = delta.get("arguments")
-            said, event = words(compact(exactly(given, raw, "delta", "arguments")) if isinstance(given, dict) else given), T.TOOL_INPUT_DELTA
+            said, event = (ValueText(exactly(given, raw, "delta", "arguments")) if isinstance(given, dict) else words(given)), T.TOOL_INPUT_DELTA
         else:
             self._other(kind, index, delta)
             return

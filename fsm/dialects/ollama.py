@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText
 from fsm.dialects.base import Sink, error_event, text, words
 from fsm.dialects.think import TaggedDialect
 from fsm.events import NormalizedEvent
@@ -74,9 +74,8 @@ class Ollama(TaggedDialect):
 
     def _call(self, call: dict[str, Any], raw: bytes, *path: str | int) -> None:
         id_, given = text(call.get("id")), call["function"].get("arguments")
-        if isinstance(given, dict):
-            given = compact(exactly(given, raw, *path))
-        self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=text(call["function"].get("name")), fragment=words(given), sibling=id_ is None))
+        given = ValueText(exactly(given, raw, *path)) if isinstance(given, dict) else words(given)
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=text(call["function"].get("name")), fragment=given, sibling=id_ is None))
         self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None, id=id_))
 
     def _done(self, payload: dict[str, Any]) -> None:

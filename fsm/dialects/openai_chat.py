@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
+from fsm.values import ValueText, compact
 from fsm.dialects.base import Sink, error_event, number, report, text, words
 from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.events import NormalizedEvent
@@ -206,14 +206,14 @@ class OpenAIChat(TaggedDialect):
         function: dict[str, Any] = next((f for f in (call.get("function"), call.get("custom")) if isinstance(f, dict)), {})
         index, id_, name = number(call.get("index")), text(call.get("id")), text(function.get("name"))
         given = function.get("arguments", function.get("input"))
+        fragment: str | ValueText | None = words(given)
         if isinstance(given, (dict, list)):
             key = "arguments" if "arguments" in function else "input"
-            given = compact(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
-        fragment = words(given)
+            fragment = ValueText(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
         extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
         self._called(index, id_, name, fragment, sibling, extra or None)
 
-    def _called(self, index: int | None, id_: str | None, name: str | None, fragment: str | None, sibling: bool = False,
+    def _called(self, index: int | None, id_: str | None, name: str | None, fragment: str | ValueText | None, sibling: bool = False,
                 extra: dict[str, Any] | None = None) -> None:
         """A call's start, or a fragment of its arguments."""
         if id_ or name or (sibling and index is None):

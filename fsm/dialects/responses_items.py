@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fsm.arguments import exactly, loads
-from fsm.values import cleaned, compact
+from fsm.values import cleaned, compact, says_nothing
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, words
 
@@ -106,7 +106,7 @@ def arguments_of(item: dict[str, Any], raw: bytes, path: tuple[str | int, ...] =
     if isinstance(given, dict):
         return compact(exactly(given, raw, *path, "arguments")) if given else None
     given = text(given)
-    return given if given is not None and given.strip(" \t\r\n{}") else None
+    return None if given is None or says_nothing(given) else given
 
 
 def is_json(given: str) -> bool:
