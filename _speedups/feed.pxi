@@ -16,7 +16,7 @@ cdef PyObject* _spare = NULL    # what the last feed returned that had nothing t
 cdef list feed_bound(SSEParser framing, bytes data):
     """The loop of `Reconstructor._feed`, with the deltas taken where they lie."""
     cdef Py_ssize_t size = len(data), taken = 0
-    if framing.carry_len == 0 and not framing.exact and not framing.overflowed:  # at an event boundary
+    if framing.carry.size == 0 and not framing.exact and not framing.overflowed:  # at an event boundary
         taken = framing.hits(<const char*>data, <const char*>data + size)
         if taken == size:
             framing.win_at += size
@@ -32,8 +32,8 @@ cdef list feed_rest(SSEParser framing, bytes data, Py_ssize_t taken):
     cdef bint slow = False
     framing.begin(data)
     framing.win_pos += taken
-    if framing.exact and framing.carry_len == 0:
-        framing.carry_at = framing.win_at + taken
+    if framing.exact and framing.carry.size == 0:
+        framing.carry.at = framing.win_at + taken
     while True:
         frame = framing.advance()
         if frame is None:

@@ -8,7 +8,7 @@
 # As with deltas, giving up is always right: `read` says None, and the payload goes through orjson and `decode`.
 
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 
 @cython.final

@@ -39,17 +39,17 @@ def one(name: str, condition: str, file: str, old: str, new: str) -> Mutation:
 
 MUTATIONS = (
     # 1: at an event boundary only, through the whole terminator
-    one("boundary-exact", "1: the template is not tried inside an event (exact way)", "sse.pxi",
+    one("boundary-exact", "1: the template is not tried inside an event (exact way)", "lines.pxi",
         "if self.hot is not None and self.x_block < 0 and not self.skip_lf and", "if self.hot is not None and not self.skip_lf and"),
     one("boundary-carry", "1: the template is not tried behind carried bytes", "sse.pxi",
-        "            if self.carry_len:\n                n = self.straddling(p, end)",
-        "            if self.carry_len and (self.hot is None or self.hits(p, end) == 0):\n                n = self.straddling(p, end)"),
+        "            if self.carry.size:\n                n = self.straddling(p, end)",
+        "            if self.carry.size and (self.hot is None or self.hits(p, end) == 0):\n                n = self.straddling(p, end)"),
     one("boundary-end", "1: the literals include the whole blank line", "template.pxi",
         "cdef int i, start, which, size = <int>whole\n", "cdef int i, start, which, size = <int>whole - 1\n"),
-    one("boundary-data", "1: holes lie in the payload that was scanned, not in an earlier copy of it", "sse.pxi",
-        "            p = self.carry + self.x_value\n",
-        "            p = <const char*>memchr(self.carry + begin, c'{', self.x_value - begin)\n"
-        "            if p is NULL:\n                p = self.carry + self.x_value\n"),
+    one("boundary-data", "1: holes lie in the payload that was scanned, not in an earlier copy of it", "lines.pxi",
+        "            p = self.carry.data + self.x_value\n",
+        "            p = <const char*>memchr(self.carry.data + begin, c'{', self.x_value - begin)\n"
+        "            if p is NULL:\n                p = self.carry.data + self.x_value\n"),
     # 2: holes at values only
     Mutation("hole-kind", "2: a discriminator is no hole", (
         ("template.pxi", "if s.holes[i].kind != HOLE_TEXT and s.holes[i].kind != HOLE_COUNTS and not t.varies >> i & 1:", "if False:"),
