@@ -6,10 +6,14 @@
 #
 # Why it is sound: within a message the latest count that is not zero holds, per field (R-77). A report whose bytes are
 # those of the one before, but for whole numbers that did not fall and are not zero, replaces all of its counts. The
-# first report, and every one that differs in anything else, goes the slow way and is only remembered. Where the caller
-# is told of each report (deltas="each") none is taken; else it is told of the last one of a feed, in both engines.
+# first report, and every one that differs in anything else, goes the slow way and is only remembered. The caller is told
+# of each report (deltas="each") or of the last one of a feed, by an event that reads it when it is asked.
 #
-# Invariants: `known` are the bytes of the report that was taken last, whoever took it, or nothing; they are JSON.
+# Invariants: `known` are the bytes of the report that was taken last, whoever took it, or nothing; they are JSON. `before` are
+# the counts that the shared code has, if somebody was told of what comes on top of them.
+
+from fsm.events cimport usage_updated
+from fsm.usage cimport forked
 
 cdef extern from "lexer.h":
     const char* fsm_grown(const char*, const char*, const char*, const char*) nogil
@@ -20,13 +24,15 @@ cdef enum:
 
 @cython.final
 cdef class Counts:
-    """The last usage report of a stream; `acc.counted(bytes)` takes one."""
+    """The last usage report of a stream; `acc.counted(bytes, told)` takes one."""
     cdef:
         Accumulator acc
         char* known
         Py_ssize_t size, room
         bint pending        # `counted` was not told of it yet
+        bint told           # the caller was
         bint fresh          # the slow way takes it right now
+        object before, table
 
     def __cinit__(self, Accumulator acc):
         self.acc = acc
@@ -43,7 +49,15 @@ cdef class Counts:
         """Take a report that `fsm_grown` has found to say more of the same."""
         self.keep(p, end - p)
         self.pending = True
+        self.told = False
         return 0
+
+    cdef object event(self):
+        """What the caller is told of the last report, which is pending."""
+        if self.before is None:
+            self.before, self.table = forked(self.acc.usage), self.acc.usage_table
+        self.told = True
+        return usage_updated(self.before, self.known[:self.size], self.table)
 
     cdef int pass_on(self, const char* p, const char* end) except -1:
         """The slow way takes this report now; the next is compared with it."""
@@ -55,9 +69,10 @@ cdef class Counts:
 
     cdef int give(self) except -1:
         """Let the shared code know."""
+        self.before = None
         if self.pending:
             self.pending = False
-            self.acc.counted(self.known[:self.size])
+            self.acc.counted(self.known[:self.size], self.told)
         return 0
 
     cdef int leave(self) except -1:

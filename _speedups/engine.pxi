@@ -66,7 +66,6 @@ cdef class Shortcut:
         Counts counts           # the last usage report
         Route* route            # the one that was appended to last, NULL for none
         bint unsettled          # the accumulator does not know that yet
-        bint given              # the accumulator has a usage report to tell of
         Template* template      # made when there is something to learn
 
     def __init__(self, Reader reader not None, Accumulator acc not None, str deltas not None, bint learn):
@@ -117,6 +116,8 @@ cdef class Shortcut:
                 if not self.each:
                     break
                 self.tell()
+                if t.shape.counting:
+                    self.tell_usage()
             taken[0] = to.taken
             if m.behind is NULL:
                 return p
@@ -128,6 +129,8 @@ cdef class Shortcut:
                 return p
             if t.shape.counting:
                 self.counts.take(m.counts, m.counts_end)
+                if self.each:
+                    self.tell_usage()
             p = m.behind
             to.taken += 1
 
@@ -187,6 +190,8 @@ cdef class Shortcut:
             return False
         if s.counts is not NULL:
             self.counts.take(s.counts, s.counts_end)
+            if self.each:
+                self.tell_usage()
         if self.learning and whole:
             if self.template is NULL:
                 self.template = <Template*>PyMem_Calloc(1, sizeof(Template))
@@ -198,8 +203,6 @@ cdef class Shortcut:
     cdef bint counts_up(self, const char* p, const char* end) except -1:
         """Whether a usage report only says more of what the one before said; if not, the slow way takes it."""
         cdef Counts counts = self.counts
-        if self.each:  # the caller hears of each
-            return False
         if counts is None:
             self.counts = counts = Counts(self.acc)
         if counts.size and fsm_grown(p, end, counts.known, counts.known + counts.size) == end:
@@ -302,9 +305,10 @@ cdef class Shortcut:
     cdef int rest(self) except -1:
         """The window is used up: what the caller is to hear of is passed on."""
         self.settle()
-        if self.live and self.counts is not None and self.counts.pending:
-            self.counts.give()
-            self.given = True
+        if self.live and self.counts is not None and self.counts.pending and not self.counts.told:
+            self.tell()
+            self.acc._counted = False  # an earlier one of this feed says nothing beside it
+            self.tell_usage()
         return 0
 
     cdef int leave(self) except -1:
@@ -325,6 +329,11 @@ cdef class Shortcut:
     cpdef forget(self):
         """Blocks may have changed."""
         self.leave()
+
+    cdef int tell_usage(self) except -1:
+        """Tell the caller of the usage report that is kept back."""
+        self.out.append(self.counts.event())
+        return 0
 
     cdef int tell(self) except -1:
         """Tell the caller what was added to the block that was written to last."""

@@ -49,9 +49,6 @@ cdef list feed_rest(SSEParser framing, bytes data, Py_ssize_t taken):
 cdef list told(Shortcut hot):
     """The events of a feed in which nothing went the slow way: all that is left to tell is the last block's text, and the usage."""
     cdef list events, out = hot.out
-    if hot.given:
-        hot.given = False
-        return hot.acc.flush()
     if hot.live and not hot.each:
         hot.tell()
     if not len(out):

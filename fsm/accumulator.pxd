@@ -17,4 +17,5 @@ cdef class Accumulator(Ledger):
     cpdef close(self, NormalizedEvent ev)
     cpdef set_usage(self, NormalizedEvent ev)
     cpdef set_reason(self, NormalizedEvent ev)
-    cpdef counted(self, data)
+    cpdef counted(self, report, bint told)
+    cpdef _count(self, report)

@@ -299,18 +299,28 @@ class Accumulator(Ledger):
         self.model = ev.model or self.model
 
     def set_usage(self, ev: NormalizedEvent) -> None:
-        self.usage.basis = self.dialect["basis"]
-        complaint = usage_rules.update(self.usage, ev.usage or {}, _USAGE_PATHS[self.dialect["name"]])
-        if complaint is not None:
-            self.note("usage_basis_changed", complaint)
+        self._count(ev.usage or {})
         if self._each:
             self._emit(UsageUpdated(usage_rules.copied(self.usage)))
         elif not self._silent:
             self._counted = True
 
-    def counted(self, data: bytes) -> None:
-        """Take a usage report that the compiled engine has kept back (_speedups/counts.pxi)."""
-        self.handle(NormalizedEvent(T.USAGE, usage=orjson.loads(data)))
+    def _count(self, report: dict[str, Any]) -> None:
+        self.usage.basis = self.dialect["basis"]
+        complaint = usage_rules.update(self.usage, report, self.usage_table)
+        if complaint is not None:
+            self.note("usage_basis_changed", complaint)
+
+    def counted(self, report: bytes, told: bool) -> None:
+        """Take a usage report that the compiled engine has kept back (_speedups/counts.pxi). `told`: the caller heard of it."""
+        self._count(orjson.loads(report))
+        if not told and not self._silent:
+            self._counted = True
+
+    @property
+    def usage_table(self) -> usage_rules.Paths:
+        """Where the counts stand in a report."""
+        return _USAGE_PATHS[self.dialect["name"]]
 
     def set_reason(self, ev: NormalizedEvent) -> None:
         last = next(reversed(self.reasons), ev.reason)

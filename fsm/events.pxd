@@ -1,3 +1,5 @@
+cimport cython
+
 from fsm._events cimport Event as Base
 
 cdef class NormalizedEvent:
@@ -20,7 +22,10 @@ cdef class ToolInvalid(Base):
     cdef public object index, id, name, reason, raw_input
 
 cdef class UsageUpdated(Base):
-    cdef public object usage
+    cdef object _usage, _report, _table
+
+@cython.locals(event=UsageUpdated)
+cpdef UsageUpdated usage_updated(before, bytes report, table)
 
 cdef class MessageFinished(Base):
     cdef public object message

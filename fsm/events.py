@@ -16,6 +16,7 @@ from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm._events import Event as Base
 from fsm.buffer import mend
 from fsm.errors import UsageError
+from fsm.usage import Paths, reported
 
 if TYPE_CHECKING:
     from fsm.values import ValueText
@@ -185,11 +186,29 @@ class ToolInvalid(Base):
 class UsageUpdated(Base):
     """The token counts of this message so far."""
 
-    __slots__ = ("usage",)
+    __slots__ = ("_report", "_table", "_usage")
     __match_args__ = ("usage",)
 
     def __init__(self, usage: Usage) -> None:
-        self.usage = usage
+        self._usage = usage
+        self._report: bytes | None = None
+        self._table: Paths = ()
+
+    @property
+    def usage(self) -> Usage:
+        """The counts, a copy. Some upstreams report in every event, so a report is read when somebody asks."""
+        if self._report is not None:
+            self._usage, self._report = reported(self._usage, self._report, self._table), None
+        return self._usage
+
+
+def usage_updated(before: Usage, report: bytes, table: Paths) -> UsageUpdated:
+    """The event for a report (JSON) that comes on top of the counts `before`, which nobody changes."""
+    event = UsageUpdated.__new__(UsageUpdated)
+    event._usage = before
+    event._report = report
+    event._table = table
+    return event
 
 
 class MessageFinished(Base):

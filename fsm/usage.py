@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens")
 
 
@@ -161,6 +163,20 @@ def copied(usage: Usage) -> Usage:
     """The counts as they are now, for a caller to keep; one is made per report of a live stream, by hand for the same reason as in `Usage`."""
     return Usage(usage.input_tokens, usage.output_tokens, usage.cache_read_input_tokens, usage.cache_creation_input_tokens, usage.reasoning_tokens,
                  usage.basis, usage.raw)
+
+
+def forked(usage: Usage) -> Usage:
+    """A copy that takes reports as `usage` itself would."""
+    made = copied(usage)
+    made._parts = None if usage._parts is None else dict(usage._parts)
+    return made
+
+
+def reported(before: Usage, report: bytes, table: Paths) -> Usage:
+    """`before`, with a report that is still JSON."""
+    usage = forked(before)
+    update(usage, orjson.loads(report), table)
+    return usage
 
 
 class UsageLedger:

@@ -6,7 +6,9 @@ the same raw report and the same anomalies as the pure engine gives.
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -49,6 +51,15 @@ def watch(engine: str, chunks: list[bytes], dialect: str, deltas: str, look: boo
     return seen, usage.to_dict(), usage.raw, usage.basis, [(a.kind, a.event, a.offset, a.detail) for a in r.anomalies]
 
 
+def told_late(engine: str, chunks: list[bytes], dialect: str, deltas: str) -> list[Any]:
+    """What the usage events of a stream say to one who reads them when it is over."""
+    r = fsm.Reconstructor(dialect, engine=engine, deltas=deltas)
+    kept = [e for chunk in chunks for e in r.feed(chunk)]
+    r.end()
+    kept = [e for e in kept + r.drain() if isinstance(e, fsm.UsageUpdated)]
+    return [(e.usage.to_dict(), e.usage.raw, e.usage.basis) for e in kept]
+
+
 def agree(tiers: tuple[str, ...], chunks: list[bytes], dialect: str = "gemini") -> tuple[Any, ...]:
     for deltas in ("none", "chunk"):
         for look in (False, True):
@@ -57,6 +68,9 @@ def agree(tiers: tuple[str, ...], chunks: list[bytes], dialect: str = "gemini") 
                 assert watch(engine, chunks, dialect, deltas, look) == want, (engine, deltas, look)
     for deltas in ("each", "chunk"):  # every event that the caller is told, in its order
         assert disagreement(chunks, dialect, tiers, deltas=deltas) is None
+        late = told_late("python", chunks, dialect, deltas)
+        for engine in tiers[1:]:
+            assert told_late(engine, chunks, dialect, deltas) == late, (engine, deltas)
     return want
 
 
@@ -171,7 +185,24 @@ def test_what_live_callers_hear(tiers: tuple[str, ...], deltas: str, whole: list
         assert told(fsm.Reconstructor("gemini", engine=engine, deltas=deltas, clock=clock), b"".join(parts)) == whole
         r = fsm.Reconstructor("gemini", engine=engine, deltas=deltas, clock=clock)
         assert [told(r, part) for part in parts] == [[] if deltas == "none" else [n] for n in range(1, 6)]
-    assert appended(parts, deltas="chunk") == 4
+    assert appended(parts, deltas="chunk") == appended(parts, deltas="each") == 4
+
+
+def test_usage_events_are_the_callers(tiers: tuple[str, ...]):
+    """They can be compared, shown, pickled and copied, read or not; what is written into one is in no other."""
+    parts = [START, *(gemini("x", counts(n, thoughtsTokenCount=5) if n < 4 else counts(n)) for n in range(2, 8))]
+    for engine in TIERS:
+        r = fsm.Reconstructor("gemini", engine=engine, deltas="each")
+        told = [e for part in parts for e in r.feed(part) if isinstance(e, fsm.UsageUpdated)]
+        pickled, copied = pickle.loads(pickle.dumps(told)), copy.deepcopy(told)
+        assert told == pickled == copied
+        assert repr(told) == repr(pickled) == repr(copied)
+        assert told[-1].usage is told[-1].usage
+        told[-2].usage.output_tokens = 1_000_000
+        told[-2].usage.raw["candidatesTokenCount"] = "scribbled"
+        r.feed(gemini("x", counts(8)))
+        assert (r.usage.output_tokens, r.usage.raw["candidatesTokenCount"]) == (13, 8)
+        assert [e.usage.output_tokens for e in told] == [1, 7, 8, 9, 10, 1_000_000, 12]
 
 
 def test_a_report_is_told_before_what_follows_it(tiers: tuple[str, ...]):
