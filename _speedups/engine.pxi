@@ -302,10 +302,13 @@ cdef class Shortcut:
             self.counts.give()
         return 0
 
-    cdef int rest(self) except -1:
+    cdef inline int rest(self) except -1:
         """The window is used up: what the caller is to hear of is passed on."""
         self.settle()
-        if self.live and self.counts is not None and self.counts.pending and not self.counts.told:
+        return 0 if self.counts is None or not self.live else self.rest_counts()
+
+    cdef int rest_counts(self) except -1:
+        if self.counts.pending and not self.counts.told:
             self.tell()
             self.acc._counted = False  # an earlier one of this feed says nothing beside it
             self.tell_usage()

@@ -102,7 +102,7 @@ class TestGates:
         return {g.key: g.gate * factor for g in gates.RATIOS}
 
     def test_every_gate_has_a_measurement_of_its_own(self):
-        assert len({g.key for g in gates.RATIOS}) == len(gates.RATIOS) == 16
+        assert len({g.key for g in gates.RATIOS}) == len(gates.RATIOS) == 24
 
     @pytest.mark.parametrize(("factor", "share", "passed"), [(1.0, 1.0, True), (0.99, 1.0, False), (0.5, 0.5, True), (0.49, 0.5, False)])
     def test_ratio(self, factor, share, passed):
