@@ -55,15 +55,14 @@ class Buffer:
 
     def append(self, text: str | ValueText) -> None:
         """Add `text`, which may hold surrogate halves, or a value's text."""
-        if not isinstance(text, str) or len(text) >= _SHARED:
-            if not len(self) and (not isinstance(text, str) or text.isascii()):
+        if type(text) is not str or len(text) >= _SHARED or self._later is not None:
+            if not len(self) and not (isinstance(text, str) and (len(text) < _SHARED or not text.isascii())):
                 self._later = text
                 self._meter.used += len(self)
                 return
-            text = str(text)
-        if self._later is not None:
             self._write()
             self._later = None
+            text = str(text)
         try:
             data = text.encode()
         except UnicodeEncodeError:

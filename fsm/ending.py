@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
-from fsm.values import written_as
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
 from fsm.cases import end_case, stated_reason
 from fsm.errors import ErrorInfo, classify
 from fsm.events import NormalizedEvent
 from fsm.message import Message, Partial
+from fsm.values import written_as
 
 if TYPE_CHECKING:
     from fsm.accumulator import Accumulator

@@ -33,6 +33,7 @@ OVERFLOW = b"\x00overflow"
 _LINE_END = re.compile(rb"[\r\n]")
 BOM = b"\xef\xbb\xbf"
 _NAMES_KEPT = 32  # different event names that are remembered
+_NAME_KEPT = 80  # bytes of a line that names an event, to be remembered
 _PORTION = 1 << 16  # bytes of events that are taken together
 _TERMINATOR = 4  # the longest blank line with the end of the line before it: CR LF CR LF
 
@@ -134,25 +135,54 @@ class SSEParser:
 
     def _short(self, added: int) -> Iterator[Frame]:
         """The short way: what is before a blank line is an event. Only at an event boundary, only without CR."""
-        buf = self._buf
+        buf, names, most = self._buf, self._names, self._max
         if buf.find(b"\r", max(0, len(buf) - added)) >= 0:
             yield from self._go_exact()
             return
-        while True:
-            if buf[:1] == b"\n":
+        while buf:
+            if buf[0] == 10:
                 self._cut_off(len(buf) - len(buf.lstrip(b"\n")))
             if buf.startswith((b"{", b"[")):  # bare data needs the line rules, and its lines are not to wait for a blank one
                 yield from self._go_exact()
                 return
-            end = self._portion()
+            end = buf.rfind(b"\n\n", self._search) if len(buf) <= _PORTION else self._portion()
             if end < 0:
                 break
-            blocks = bytes(memoryview(buf)[:end]).split(b"\n\n")
+            blocks = bytes(buf[:end] if end <= _PORTION else memoryview(buf)[:end]).split(b"\n\n")
+            at = self._base  # the stream offset of the block in hand
             self._cut_off(end + 2)
             self._search = 0
-            yield from self._events(blocks, self._base - end - 2)
-            if self._exact or self._overflowed:
-                return
+            blocks.reverse()
+            while blocks:
+                block = blocks.pop()
+                size = len(block)
+                name: str | None = None
+                data = b""
+                if block.startswith(b"event: "):
+                    head, _found, data = block.partition(b"\ndata: ")
+                    if b"\n" in data or b"\n" in head:
+                        data = b""
+                    elif data:
+                        name = names.get(head) or self._named(head)
+                elif block.startswith(b"data: ") and b"\n" not in block:
+                    data = block[6:]
+                if data[:1] > b" " and size <= most:  # an event as most upstreams write it
+                    self.events += 1
+                    block = b""  # the caller may want the memory
+                    yield name, data, at, False
+                else:
+                    frame = self._odd(block, at, blocks)
+                    if frame is not None:
+                        self.events += not self._overflowed  # which has counted itself
+                        yield frame
+                    if self._overflowed:
+                        return
+                    if self._exact:
+                        yield from self._exactly()
+                        return
+                at += size + 2
+        else:
+            return
         self._search = max(0, len(buf) - 1)
         if len(buf) > self._max + _TERMINATOR:
             if buf.find(b"\n{") >= 0 or buf.find(b"\n[") >= 0:
@@ -167,47 +197,27 @@ class SSEParser:
             return end
         return buf.find(b"\n\n", max(search, _PORTION - 1))
 
-    def _events(self, blocks: list[bytes], at: int) -> Iterator[Frame]:
-        """What event blocks say, the first of which was at stream offset `at`."""
-        names, most = self._names, self._max
-        blocks.reverse()
-        while blocks:
-            block = blocks.pop()
-            size = len(block)
-            name: str | None = None
-            data: bytes | None = None
-            start = 0
-            if block.startswith(b"event: "):
-                head, _found, rest = block.partition(b"\ndata: ")
-                if rest and b"\n" not in rest and b"\n" not in head:
-                    data = rest
-                    name = names.get(head)
-                    if name is None:
-                        name = names[head] = head[7:].decode("utf-8", "replace")
-                        if len(names) > _NAMES_KEPT:
-                            names.clear()
-            elif block.startswith(b"data: ") and b"\n" not in block:
-                data = block[6:]
-            if data is None:
-                trimmed = block.strip(b"\n")
-                start = block.find(trimmed)
-                if trimmed[:1] in (b"{", b"[") or b"\n{" in trimmed or b"\n[" in trimmed:
-                    self._put_back([block[start:], *reversed(blocks), b""])
-                    yield from self._go_exact()
-                    return
-                if len(trimmed) > most:
-                    yield self._overflow(at + start - self._base)
-                    return
-                name, data, first = _fields(trimmed)
-                start += first
-            elif size > most:
-                yield self._overflow(at - self._base)
-                return
-            if data is not None and (data[:1] > b" " or data.strip()):
-                self.events += 1
-                block = rest = b""  # the caller may want the memory
-                yield name or None, data, at + start, False
-            at += size + 2
+    def _named(self, head: bytes) -> str | None:
+        """The name that an event line gives; few are remembered, and no long one."""
+        name = head[7:].decode("utf-8", "replace")
+        if name and len(head) < _NAME_KEPT:
+            if len(self._names) >= _NAMES_KEPT:
+                self._names.clear()
+            self._names[head] = name
+        return name or None
+
+    def _odd(self, block: bytes, at: int, behind: list[bytes]) -> Frame | None:
+        """The frame of any other event block, if it gives one; from the first bare line on the exact way takes it, and the blocks behind it."""
+        trimmed = block.strip(b"\n")
+        at += block.find(trimmed)
+        if trimmed[:1] in (b"{", b"[") or b"\n{" in trimmed or b"\n[" in trimmed:
+            self._put_back([block[block.find(trimmed):], *reversed(behind), b""])
+            self._exact = True
+            return None
+        if len(trimmed) > self._max:
+            return self._overflow(at - self._base)
+        name, data, first = _fields(trimmed)
+        return (name or None, data, at + first, False) if data is not None and data.strip() else None
 
     def _put_back(self, blocks: list[bytes]) -> None:
         """Undo the cut of these blocks."""

@@ -22,7 +22,9 @@ BIG = 1 << 24
 def frames(parser: Parser, chunks: list[bytes], max_bytes: int = BIG) -> list[tuple[str | None, bytes, int, bool]]:
     p = parser(max_bytes)
     out = [(n, bytes(d), o, bool(c)) for chunk in chunks for n, d, o, c in p.receive(chunk)]
-    return out + [(n, bytes(d), o, bool(c)) for n, d, o, c in p.end()]
+    out += [(n, bytes(d), o, bool(c)) for n, d, o, c in p.end()]
+    assert p.events == len(out), "each is counted once"
+    return out
 
 
 def parse(parser: Parser, body: bytes, max_bytes: int = BIG) -> list[tuple[str | None, bytes]]:
@@ -110,6 +112,17 @@ def test_an_event_is_delivered_as_soon_as_it_is_whole(parser: Parser, chunk: byt
 
 def test_the_cap_counts_one_json_line_not_all(parser: Parser):  # R-97
     assert len(frames(parser, [b'{"a":1}\n' * 10], 20)) == 10
+
+
+@pytest.mark.parametrize("before", [b"", b"\n", b"\n\n", b"data: 0\n\n\n", b": ping\n\n\n", b"\xef\xbb\xbf\n"])
+def test_an_event_is_given_with_its_last_byte(parser: Parser, before: bytes):
+    """Whatever blank lines came before it."""
+    event = b"event: ping\ndata: 1\n\n"
+    for size in (1, 11, len(event)):
+        p = parser(BIG)
+        list(p.receive(before))
+        given = [[f[1] for f in p.receive(event[i:i + size])] for i in range(0, len(event), size)]
+        assert given == [[]] * (len(given) - 1) + [[b"1"]]
 
 
 def test_the_number_of_events_is_counted(parser: Parser):

@@ -7,9 +7,9 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import compact
 from fsm.dialects.base import Dialect, error_event, number, text, words
 from fsm.events import NormalizedEvent
+from fsm.values import compact
 
 _HOT = {"text_delta": (T.TEXT_DELTA, "text"), "thinking_delta": (T.THINKING_DELTA, "thinking"), "input_json_delta": (T.TOOL_INPUT_DELTA, "partial_json")}
 _TOOL_FIELDS = frozenset({"type", "id", "name", "input"})

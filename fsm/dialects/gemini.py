@@ -12,10 +12,10 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import ValueText
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.events import NormalizedEvent
+from fsm.values import ValueText
 
 _BESIDE = frozenset({"text", "thought", "thoughtSignature", "partMetadata"})  # keys that do not say what a part is
 _FILTERED = frozenset(T.DIALECTS["gemini"]["filtered"])

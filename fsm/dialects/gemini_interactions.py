@@ -11,9 +11,9 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import ValueText, compact
 from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
 from fsm.events import NormalizedEvent
+from fsm.values import ValueText, compact
 
 _CALL_FIELDS = frozenset({"type", "id", "call_id", "name", "arguments"})
 _FAILED = frozenset({"failed", "cancelled"})

@@ -6,10 +6,10 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import ValueText
 from fsm.dialects.base import Sink, error_event, text, words
 from fsm.dialects.think import TaggedDialect
 from fsm.events import NormalizedEvent
+from fsm.values import ValueText
 
 _COUNTS = ("_count", "_duration")
 

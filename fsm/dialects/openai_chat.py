@@ -6,10 +6,10 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.values import ValueText, compact
 from fsm.dialects.base import Sink, error_event, number, report, text, words
 from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.events import NormalizedEvent
+from fsm.values import ValueText, compact
 
 
 _REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "reasoning_signature"})

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from fsm.arguments import exactly, loads
-from fsm.values import cleaned, compact, says_nothing
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, words
+from fsm.values import cleaned, compact, says_nothing
 
 PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
 SUMMARY = 1  # its first summary part; 0 is its call or vendor block
