@@ -155,10 +155,14 @@ cdef class Buffer:
         return 0 if self.later is None or self.size else self.write_later()
 
     cdef int write_later(self) except -1:
-        self.meter.used -= self.length()
+        cdef Py_ssize_t n = self.length()
+        cdef const char* data
+        self.meter.used -= n
         if type(self.later) is not bytes:
             return self.add(str(self.later))
-        self.put(<const char*><bytes>self.later, <const char*><bytes>self.later + len(<bytes>self.later), 0)
+        if n:  # else there is no memory to copy to
+            data = self.later
+            self.put(data, data + n, 0)
         self.later = None
         return 0
 

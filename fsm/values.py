@@ -1,7 +1,7 @@
 """JSON values: what they weigh, how deep they nest, whether two are equal, and how they are written.
 
-A parser made them, so they are trees of plain types. None of this takes a multiple of a large value's bytes: orjson takes
-eight times those of a string while it writes, so a large value is written in pieces.
+A parser made them, so they are trees of plain types. What is done for every call takes no multiple of a large value's bytes:
+orjson takes eight times those of a string while it writes, so a large value is written in pieces.
 """
 
 from __future__ import annotations

@@ -78,3 +78,17 @@ def test_a_large_object_is_written_as_a_small_one(value: object, char: str, near
 def test_depth_of_a_large_value(depth: int):
     value: dict = {"text": "x" * values.LARGE, "deep": json.loads("[" * depth + "]" * depth)}
     assert values.written_as(value, values.compact(value)) == (as_orjson_writes(value) is not None)
+
+
+@given(st.text(), st.text(), st.sampled_from([0, 4090, 4096, 9000]))
+def test_a_text_is_compared_with_bytes_in_pieces(a: str, b: str, n: int):
+    text = "x" * n + a
+    assert values.is_utf8(text, text.encode())
+    for other in (text + b, b + text, text[:-1], text[1:], "x" * n + b, text + "\ud83d"):
+        assert values.is_utf8(other, text.encode()) == (other == text)
+
+
+@given(st.text(alphabet=" \t\r\n{}x\"", max_size=5), st.sampled_from([0, 1, 4095, 4096, 9000]), st.text(alphabet=" {}[\u00a0", max_size=5))
+def test_what_says_nothing(a: str, n: int, b: str):
+    for text in (a + " " * n + b, a + "x" * n + b):
+        assert values.says_nothing(text) == (not text.strip(" \t\r\n{}"))
