@@ -88,7 +88,7 @@ MUTATIONS = (
     one("buffer-later-append", "what came as a value is there before text behind it", "buffer.pxi",
         "        self.settle()\n        self.add(<str>text)", "        self.add(<str>text)"),
     one("buffer-later-route", "what came as a value is there before a delta behind it", "engine.pxi", "            (<Buffer>block.buffer).settle()\n", ""),
-    one("buffer-later-meter", "a value is counted once", "buffer.pxi", "        self.meter.used -= self.length()\n", ""),
+    one("buffer-later-meter", "a value is counted once", "buffer.pxi", "        self.meter.used -= n\n", ""),
     one("buffer-adopt-first", "only a first text is kept as it was given", "buffer.pxi", "if self.size == 0 and n >= SHARED", "if n >= SHARED"),
     # 3, where strings are copied while they are lexed
     one("text-due", "3: a continuation stands where it is due and nowhere else", "text.h", "(due & 0xFFFF & here) != more || ", ""),
