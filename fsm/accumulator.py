@@ -17,12 +17,11 @@ from fsm import _tables as T
 from fsm import ending
 from fsm import usage as usage_rules
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
-from fsm.buffer import mend
 from fsm.cases import CASES
 from fsm.events import MessageFinished, NormalizedEvent, StreamFailed, ToolInvalid, UsageUpdated
 from fsm.ledger import Ledger
 from fsm.message import StreamState
-from fsm.values import ValueText, cleaned, weight
+from fsm.values import ValueText, cleaned, mend, weight
 
 _REASONS_KEPT = 32  # different unknown stop reasons of one message
 

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fsm.buffer import mend
-from fsm.values import LARGE, ValueText, deeper, rounded, same
+from fsm.values import LARGE, ValueText, deeper, mend, rounded, same
 
 _fast = orjson.loads
 _new: Any = tuple.__new__

@@ -9,24 +9,11 @@ What came in one large piece, or as a value, stays what it was until more comes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fsm.partial import ObjectCursor
 from fsm.parts import Meter
-
-if TYPE_CHECKING:
-    from fsm.values import ValueText
+from fsm.values import ValueText, mend
 
 _SHARED = 4096  # from it on an ASCII text that begins a block is not copied
-
-
-def mend(text: str) -> str:
-    """`text` with split surrogate pairs joined and lone halves replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text  # the usual case, at a fraction of the cost
 
 
 class Buffer:

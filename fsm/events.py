@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from fsm import _tables as T
 from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm._events import Event as Base
-from fsm.buffer import mend
 from fsm.errors import UsageError
 from fsm.usage import Paths, reported
+from fsm.values import ValueText, mend
 
 if TYPE_CHECKING:
-    from fsm.values import ValueText
     from fsm.errors import ErrorInfo
     from fsm.message import Message, Partial
     from fsm.usage import Usage

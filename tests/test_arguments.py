@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import fsm
 from fsm import arguments, partial, values
-from fsm.buffer import mend
-from fsm.values import ValueText
+from fsm.values import ValueText, mend
 from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
 
 

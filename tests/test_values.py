@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsm import values
-from fsm.buffer import mend
+from fsm.values import mend
 from test_arguments import JSON
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from fsm import _tables as T
-from fsm.buffer import mend
 from fsm.events import NormalizedEvent
-from fsm.values import ValueText
+from fsm.values import ValueText, mend
 
 
 class Sink(Protocol):
