@@ -110,11 +110,12 @@ cdef class SSEParser(LineFraming):
                     return None
                 carry_add(&self.carry, p, n)
                 self.win_pos += n
-                if self.hot is not None and self.hits(self.carry.data, self.carry.data + self.carry.size):
+                p, end = self.carry.data, self.carry.data + self.carry.size
+                if self.hot is not None and (self.hits(p, end) or self.scanned(p, end)):
                     carry_empty(&self.carry)
                     continue
-                find_blank(self.carry.data, self.carry.data + self.carry.size, &lines)
-                frame = self.block(self.carry.data, self.carry.size - 2, self.carry.at, &lines, False)
+                find_blank(p, end, &lines)
+                frame = self.block(p, self.carry.size - 2, self.carry.at, &lines, True)
                 if not self.exact:
                     carry_empty(&self.carry)
             else:
