@@ -209,9 +209,10 @@ class SSEParser:
     def _odd(self, block: bytes, at: int, behind: list[bytes]) -> Frame | None:
         """The frame of any other event block, if it gives one; from the first bare line on the exact way takes it, and the blocks behind it."""
         trimmed = block.strip(b"\n")
-        at += block.find(trimmed)
+        start = block.find(trimmed)
+        at += start
         if trimmed[:1] in (b"{", b"[") or b"\n{" in trimmed or b"\n[" in trimmed:
-            self._put_back([block[block.find(trimmed):], *reversed(behind), b""])
+            self._put_back([block[start:], *reversed(behind), b""])
             self._exact = True
             return None
         if len(trimmed) > self._max:
