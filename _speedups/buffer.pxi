@@ -7,8 +7,8 @@
 #
 # Invariants: size <= room, which is the length of `home`, and `data` are its characters; where there is room behind them,
 # nobody else has `home`; `odd` is set as soon as half a surrogate pair (three bytes, from Python code only: the
-# scanner refuses them) is among the bytes; `shown` never splits a character; with `later`, there is
-# nothing else.
+# scanner refuses them) is among the bytes; `shown` never splits a character; with `later`, nothing
+# else was added, and what bytes there are are those of that value.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Realloc, PyMem_Free
 from cpython.object cimport PyObject
