@@ -13,8 +13,6 @@ cdef enum:
     TERMINATOR = 4     # the longest blank line with the end of the line before it: CR LF CR LF
     COMPACT = 65536    # parsed bytes that the exact way keeps before it moves the rest
 
-OVERFLOW_DATA = b"\x00overflow"
-
 
 cdef class LineFraming(BaseFraming):
     """The window, the carry and the exact way of `SSEParser`."""
@@ -109,7 +107,7 @@ cdef class LineFraming(BaseFraming):
         carry_empty(&self.carry)
         self.win_pos = self.win_len
         self.data = None
-        return (None, OVERFLOW_DATA, at, False)
+        return (None, None, at, False)
 
     # ------------------------------------------------------------ the exact way
 

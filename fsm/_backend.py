@@ -44,7 +44,7 @@ class Engine(NamedTuple):
 
 #: the modules that are compiled from their Python sources: those with a `.pxd` beside them
 COLD = ("fsm._events", "fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.calls", "fsm.cases", "fsm.dialects.anthropic", "fsm.dialects.base",
-        "fsm.dialects.gemini", "fsm.dialects.openai_chat", "fsm.dialects.openai_responses", "fsm.dialects.responses_items",
+        "fsm.dialects.gemini", "fsm.dialects.openai_chat", "fsm.dialects.openai_responses", "fsm.dialects.responses_items", "fsm.dialects.responses_memory",
         "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.ledger", "fsm.message", "fsm.metrics",
         "fsm.parts", "fsm.reader", "fsm.reconstructor", "fsm.usage", "fsm.values")
 _SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order

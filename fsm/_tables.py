@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "5de444be0c159c8b"
+SPEC_DIGEST: Final = "0609d9bfea2193a6"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0
@@ -78,6 +78,7 @@ BLOCK_START_RESTATED: Final = 4
 BLOCK_STOP_PENDING: Final = 0
 BLOCK_STOP_OTHER: Final = 1
 BLOCK_STOP_UNKNOWN: Final = 2
+BLOCK_STOP_JOINED: Final = 3
 OPAQUE_BLOCK_FRESH: Final = 0
 OPAQUE_BLOCK_OWNED: Final = 1
 OPAQUE_BLOCK_STRANGE: Final = 2
@@ -101,7 +102,7 @@ EVENTS: Final[tuple[str, ...]] = ('MESSAGE_START', 'TEXT_DELTA', 'THINKING_DELTA
 
 GUARDS: Final[tuple[tuple[str, ...], ...]] = (('before_content', 'after_content'), ('owned', 'fresh', 'late', 'blank'), ('owned', 'fresh', 'late', 'blank'),
  ('owned', 'fresh', 'unsigned', 'late', 'blank'), ('fresh', 'repeat', 'twin'), ('owned', 'vendor', 'sealed', 'late', 'orphan', 'blank'),
- ('pending', 'other', 'unknown'), ('text', 'thinking', 'opaque', 'repeat', 'restated'), ('pending', 'other', 'unknown'),
+ ('pending', 'other', 'unknown'), ('text', 'thinking', 'opaque', 'repeat', 'restated'), ('pending', 'other', 'unknown', 'joined'),
  ('fresh', 'owned', 'strange', 'late'), (), ('boundary', 'remark'), ('whole', 'cut', 'failed_call'), (), (), (), (), (),
  ('whole', 'cut', 'failed_call'), ())
 
@@ -109,10 +110,10 @@ FIELDS: Final[dict[str, list[str]]] = {'MESSAGE_START': ['id', 'model'],
  'TEXT_DELTA': ['index', 'text', 'kind', 'signature'],
  'THINKING_DELTA': ['index', 'text'],
  'SIGNATURE_DELTA': ['index', 'signature'],
- 'TOOL_USE_START': ['index', 'id', 'name', 'fragment', 'input', 'sibling', 'extra', 'restated'],
+ 'TOOL_USE_START': ['index', 'id', 'name', 'fragment', 'input', 'sibling', 'extra', 'restated', 'kind'],
  'TOOL_INPUT_DELTA': ['index', 'id', 'fragment'],
  'TOOL_USE_STOP': ['index', 'id'],
- 'BLOCK_START': ['index', 'kind', 'text', 'signature', 'block', 'restated'],
+ 'BLOCK_START': ['index', 'kind', 'text', 'signature', 'block', 'restated', 'joins'],
  'BLOCK_STOP': ['index'],
  'OPAQUE_BLOCK': ['index', 'block'],
  'USAGE': ['usage'],
@@ -126,7 +127,7 @@ FIELDS: Final[dict[str, list[str]]] = {'MESSAGE_START': ['id', 'model'],
  'EOF': [],
  'SNAPSHOT': ['content', 'id', 'model']}
 
-FIRST_COLUMN: Final[tuple[int, ...]] = (0, 2, 6, 10, 15, 18, 24, 27, 32, 35, 39, 40, 42, 45, 46, 47, 48, 49, 50, 53)
+FIRST_COLUMN: Final[tuple[int, ...]] = (0, 2, 6, 10, 15, 18, 24, 27, 32, 36, 40, 41, 43, 46, 47, 48, 49, 50, 51, 54)
 
 HOT: Final[dict[int, int]] = {1: 3, 2: 4, 5: 5}
 
@@ -167,7 +168,8 @@ ANOMALIES: Final[dict[str, str]] = {'repeated_start': 'the start of a message, b
  'body_not_stream': 'the body is no event stream',
  'invalid_utf8': 'bytes that are no UTF-8 were replaced by U+FFFD',
  'stop_reason_replaced': 'the stop reason that follows from the content is not the stated one',
- 'duplicate_event': 'an event that came twice under one chunk number was taken once'}
+ 'duplicate_event': 'an event that came twice under one chunk number was taken once',
+ 'parts_joined': 'blocks that a restatement says are one were joined'}
 
 CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_meta',), 2, None), (('set_meta',), 2, None), (('open_text',), 3, None), (('open_text',), 3, None), (('open_text',), 3, None), ((), -1, None),
   (('open_thinking',), 4, None), (('open_thinking',), 4, None), (('open_thinking',), 4, None), ((), -1, None), (('open_thinking',), 4, None),
@@ -175,10 +177,10 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('open_tool',), 5, None), (('open_tool',), 5, None), (('adopt',), 5, None), (('adopt',), 5, None), (('adopt',), 5, None), (('adopt',), 5, None),
   (('adopt',), 5, None), ((), -1, None), ((), -1, 'unknown_stop'), ((), -1, 'unknown_stop'), ((), -1, 'unknown_stop'), (('open_text',), 3, None),
   (('open_thinking',), 4, None), (('open_opaque',), 6, None), ((), -1, 'repeated_start'), ((), -1, 'repeated_start'), ((), -1, 'unknown_stop'),
-  ((), -1, 'unknown_stop'), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None), ((), -1, 'unfolded_block'), ((), -1, 'unfolded_block'),
-  ((), -1, 'unfolded_block'), (('set_usage',), 2, None), (('set_reason',), 7, None), (('set_reason',), 2, None), (('complete',), 8, None),
-  (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None), (('fail',), 11, None),
-  (('fail',), 9, None), (('fail',), 10, None), (('fail',), 10, None), (('fail',), 10, None), (('keep_snapshot',), 2, None)],
+  ((), -1, 'unknown_stop'), ((), -1, 'unknown_stop'), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None), ((), -1, 'unfolded_block'),
+  ((), -1, 'unfolded_block'), ((), -1, 'unfolded_block'), (('set_usage',), 2, None), (('set_reason',), 7, None), (('set_reason',), 2, None),
+  (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None),
+  (('fail',), 11, None), (('fail',), 9, None), (('fail',), 10, None), (('fail',), 10, None), (('fail',), 10, None), (('keep_snapshot',), 2, None)],
  [],
  [(('set_meta',), -1, None), (('fail',), 10, None), (('append',), 3, None), (('open_text',), 3, None), ((), -1, 'late_delta'), ((), -1, None),
   (('append',), 4, None), (('open_thinking',), 4, None), ((), -1, 'late_delta'), ((), -1, None), (('sign',), -1, None), (('open_thinking',), 4, None),
@@ -186,7 +188,7 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('open_twin',), 5, None), (('append',), 5, None), (('append',), 6, None), (('keep_late',), -1, None), ((), -1, 'late_delta'),
   (('adopt',), 5, None), ((), -1, None), (('close',), -1, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_text',), 3, None),
   (('open_thinking',), 4, None), (('open_opaque',), 6, None), (('supplement',), -1, 'repeated_start'), (('restate',), -1, None),
-  (('close',), -1, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None), (('merge',), -1, None),
+  (('close',), -1, None), (('close',), -1, None), ((), -1, 'unknown_stop'), ((), -1, None), (('open_opaque',), 6, None), (('merge',), -1, None),
   (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None), (('set_reason',), 7, None), (('set_reason',), -1, None),
   (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None),
   (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None),
@@ -197,7 +199,7 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('open_twin',), 5, None), (('append',), 5, None), (('append',), 6, None), (('keep_late',), -1, None), ((), -1, 'late_delta'),
   (('adopt',), 5, None), ((), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_text',), -1, None),
   (('open_thinking',), 4, None), (('open_opaque',), 6, None), (('supplement',), -1, 'repeated_start'), (('restate',), -1, None),
-  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None), (('merge',), -1, None),
+  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), ((), -1, None), (('open_opaque',), 6, None), (('merge',), -1, None),
   (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None), (('set_reason',), 7, None), (('set_reason',), -1, None),
   (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None),
   (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None),
@@ -208,7 +210,7 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('supplement',), -1, None), (('open_twin',), 5, None), (('append',), 5, None), (('append',), 6, None), (('keep_late',), -1, None),
   ((), -1, 'late_delta'), (('adopt',), 5, None), ((), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'),
   (('open_text',), 3, None), (('open_thinking',), -1, None), (('open_opaque',), 6, None), (('supplement',), -1, 'repeated_start'),
-  (('restate',), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None),
+  (('restate',), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), ((), -1, None), (('open_opaque',), 6, None),
   (('merge',), -1, None), (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None), (('set_reason',), 7, None),
   (('set_reason',), -1, None), (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None),
   (('fail',), 9, None), (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None),
@@ -219,7 +221,7 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('open_twin',), -1, None), (('append',), -1, None), (('append',), 6, None), (('keep_late',), -1, None), ((), -1, 'late_delta'),
   (('adopt',), -1, None), ((), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_text',), 3, None),
   (('open_thinking',), 4, None), (('open_opaque',), 6, None), (('supplement',), -1, 'repeated_start'), (('restate',), -1, None),
-  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_opaque',), 6, None), (('merge',), -1, None),
+  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), ((), -1, None), (('open_opaque',), 6, None), (('merge',), -1, None),
   (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None), (('set_reason',), 7, None), (('set_reason',), -1, None),
   (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None),
   (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None),
@@ -230,7 +232,7 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('open_twin',), 5, None), (('append',), 5, None), (('append',), -1, None), (('keep_late',), -1, None), ((), -1, 'late_delta'),
   (('adopt',), 5, None), ((), -1, None), (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_text',), 3, None),
   (('open_thinking',), 4, None), (('open_opaque',), -1, None), (('supplement',), -1, 'repeated_start'), (('restate',), -1, None),
-  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), (('open_opaque',), -1, None), (('merge',), -1, None),
+  (('close',), 2, None), (('close',), -1, None), ((), -1, 'unknown_stop'), ((), -1, None), (('open_opaque',), -1, None), (('merge',), -1, None),
   (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None), (('set_reason',), 7, None), (('set_reason',), -1, None),
   (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None),
   (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None),
@@ -242,10 +244,10 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   (('keep_late',), -1, None), ((), -1, 'late_delta'), ((), -1, 'content_after_stop'), ((), -1, None), (('close',), -1, None), (('close',), -1, None),
   ((), -1, 'unknown_stop'), ((), -1, 'content_after_stop'), ((), -1, 'content_after_stop'), ((), -1, 'content_after_stop'),
   (('supplement',), -1, 'repeated_start'), (('restate',), -1, None), (('close',), -1, None), (('close',), -1, None), ((), -1, 'unknown_stop'),
-  ((), -1, 'content_after_stop'), (('merge',), -1, None), (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'), (('set_usage',), -1, None),
-  (('set_reason',), -1, None), (('set_reason',), -1, None), (('complete',), 8, None), (('complete',), 8, None), (('fail',), 10, None), ((), -1, None),
-  (('fail',), 10, None), (('fail',), 9, None), (('fail',), 11, None), (('fail',), 9, None), (('complete',), 8, None), (('fail',), 10, None),
-  (('fail',), 10, None), (('keep_snapshot',), -1, None)],
+  ((), -1, None), ((), -1, 'content_after_stop'), (('merge',), -1, None), (('unfold',), -1, 'unfolded_block'), ((), -1, 'late_delta'),
+  (('set_usage',), -1, None), (('set_reason',), -1, None), (('set_reason',), -1, None), (('complete',), 8, None), (('complete',), 8, None),
+  (('fail',), 10, None), ((), -1, None), (('fail',), 10, None), (('fail',), 9, None), (('fail',), 11, None), (('fail',), 9, None),
+  (('complete',), 8, None), (('fail',), 10, None), (('fail',), 10, None), (('keep_snapshot',), -1, None)],
  [((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
@@ -255,8 +257,8 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
-  ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'), ((), -1, None), ((), -1, None),
-  ((), -1, None), ((), -1, 'event_after_end')],
+  ((), -1, 'event_after_end'), ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'),
+  ((), -1, None), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end')],
  [((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
@@ -266,8 +268,8 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
-  ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'), ((), -1, None), ((), -1, None),
-  ((), -1, None), ((), -1, 'event_after_end')],
+  ((), -1, 'event_after_end'), ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'),
+  ((), -1, None), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end')],
  [((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
@@ -277,8 +279,8 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
-  ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'), ((), -1, None), ((), -1, None),
-  ((), -1, None), ((), -1, 'event_after_end')],
+  ((), -1, 'event_after_end'), ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'),
+  ((), -1, None), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end')],
  [((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
@@ -288,8 +290,8 @@ CELLS: Final[list[list[tuple[tuple[str, ...], int, str | None]]]] = [[(('set_met
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
   ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'), ((), -1, 'event_after_end'),
-  ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'), ((), -1, None), ((), -1, None),
-  ((), -1, None), ((), -1, 'event_after_end')]]
+  ((), -1, 'event_after_end'), ((), -1, None), ((), -1, 'error_after_end'), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end'),
+  ((), -1, None), ((), -1, None), ((), -1, None), ((), -1, 'event_after_end')]]
 
 MACHINE_STATES: Final[list[Any]] = ['INITIALIZING', {'name': 'STREAMING', 'children': ['idle', 'text', 'thinking', 'tool', 'opaque', 'stated']}, {'name': 'COMPLETED', 'final': True},
  {'name': 'CANCELLED', 'final': True}, {'name': 'ERRORED', 'final': True}, {'name': 'TIMED_OUT', 'final': True}]

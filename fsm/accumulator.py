@@ -174,6 +174,8 @@ class Accumulator(Ledger):
     def restate(self, ev: NormalizedEvent) -> None:
         block = self.found
         assert block is not None
+        if ev.joins:
+            block = self._joined(block, ev.joins, ev.text)
         if block.kind == OPAQUE:
             if block.open and ev.block:
                 self._take_vendor(block, ev.block)
@@ -198,6 +200,22 @@ class Accumulator(Ledger):
                 self.note("snapshot_used", f"the end of a {block.kind} block came only in its restatement")
         elif want != have:
             self.note("snapshot_contradicts", f"the {block.kind} of block {block.number} was restated as {want[:120]!r}")
+
+    def _joined(self, block: Block, indexes: list[int], said: str | None) -> Block:
+        """The one block that those at `indexes` are, if together they are what was `said`; else `block` (rule 23)."""
+        found = dict.fromkeys([b for i in indexes if type(i) is int and (b := self._at(i, block.kind)) is not None and b.open])
+        if len(found) < 2 or said is None or "".join([b.buffer.text() for b in found]) != mend(said):
+            return block
+        self._turn_away()
+        first, *pieces = found
+        self.note("parts_joined", f"{len(found)} blocks of {first.kind} are one, as its restatement says")
+        for piece in pieces:
+            self.meter.used -= len(piece.buffer)  # counted again where it goes
+            first.buffer.append(piece.buffer.text())
+            first.signature = first.signature or piece.signature
+            self._withdraw(piece, first)
+        first.buffer.unseen(True)  # it was told as that of its pieces
+        return first
 
     def open_twin(self, ev: NormalizedEvent) -> None:
         first = self.calls.found
@@ -249,7 +267,6 @@ class Accumulator(Ledger):
         self._announce(block)
         if ev.index is None:  # whole, and nothing can be added
             self._archive(block)
-            self.pending = None
 
     def _take_vendor(self, block: Block, vendor: dict[str, Any]) -> None:
         fields, size = cleaned(vendor)
@@ -286,10 +303,7 @@ class Accumulator(Ledger):
             for other in self.open_at(ev.index):
                 if other is not block:
                     self._stop(other)
-        was_pending = self.pending is block
         self._stop(block)
-        if was_pending:
-            self.pending = None
 
     def set_meta(self, ev: NormalizedEvent) -> None:
         if self.id and ev.id:

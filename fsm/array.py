@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fsm.sse import OVERFLOW, Frame
+from fsm.sse import Frame
 
 _MARK = re.compile(rb'["\[\]{}]')
 _STRING_END = re.compile(rb'["\\]')
@@ -153,4 +153,4 @@ class ArrayParser:
         """Report the element in hand once; nothing is parsed after it."""
         self._overflowed = True
         self._buf = bytearray()
-        return None, OVERFLOW, self._base + self._start, False
+        return None, None, self._base + self._start, False

@@ -9,15 +9,16 @@ from fsm.buffer import Buffer
 from fsm.values import ValueText, is_utf8, says_nothing
 
 TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
+FREE = "free"  # the kind of a call that takes free text instead of JSON (rule 19)
 
 _DELTA_OF = {TEXT: T.TEXT_DELTA, THINKING: T.THINKING_DELTA, TOOL: T.TOOL_INPUT_DELTA}
 
 
 class Block:
     """One content block. `index` is its wire index (None where the wire has none), `number` its place in the order
-    of opening, `open` whether it still takes deltas."""
+    of opening, `open` whether it still takes deltas, `archived` whether it is finished for good."""
 
-    __slots__ = ("announced", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed",
+    __slots__ = ("announced", "archived", "buffer", "event", "extra", "index", "kind", "left_out", "number", "open", "position", "signature", "signed",
                  "signed_late", "text", "vendor")
 
     def __init__(self, kind: str, index: int | None, number: int, position: int, buffer: Buffer) -> None:
@@ -28,7 +29,7 @@ class Block:
         self.position = position
         self.buffer = buffer
         self.open = True
-        self.announced = False
+        self.announced = self.archived = False
         self.left_out = False
         self.text = ""  # set when it is archived
         self.signature: Buffer | None = None
@@ -71,9 +72,10 @@ def _stretches(text: str, signed: list[tuple[int, int, str]]) -> list[dict[str, 
 
 
 class Call(Block):
-    """A tool call. `made_up` tells a random id; `stopped` its own stop, `sealed` that its verdict was given out."""
+    """A tool call. `made_up` tells a random id; `stopped` its own stop, `sealed` that its verdict was given out, `free` that it takes
+    free text instead of JSON."""
 
-    __slots__ = ("ambiguous", "id", "input", "inputs", "invalid", "late", "made_up", "name", "sealed", "sent", "snapshot", "stopped", "twin_of")
+    __slots__ = ("ambiguous", "free", "id", "input", "inputs", "invalid", "late", "made_up", "name", "sealed", "sent", "snapshot", "stopped", "twin_of")
 
     def __init__(self, index: int | None, number: int, position: int, buffer: Buffer, id: str, made_up: bool) -> None:
         super().__init__(TOOL, index, number, position, buffer)
@@ -85,6 +87,7 @@ class Call(Block):
         self.stopped = False
         self.sealed = False
         self.ambiguous = False
+        self.free = False
         self.twin_of: Call | None = None
         self.inputs: set[str] | None = None  # of the first call of an id: the inputs that came under it
         self.input: dict[str, Any] | None = None
@@ -110,13 +113,17 @@ class Call(Block):
 
     @property
     def complete(self) -> bool:
-        """Whether the arguments so far are one closed object. No end signal by itself (R-64)."""
+        """Whether the arguments so far are one closed object. No end signal by itself (R-64); free text has none."""
+        if self.free:
+            return False
         given = self.buffer.given
         return given.closed if given is not None else len(self.buffer) > 0 and self.buffer.follow().closed
 
     @property
     def bare(self) -> bool:
         """Whether no argument was received: nothing at all, or only `{}` (fine print 7)."""
+        if self.free:
+            return not len(self.buffer)
         return len(self.buffer) < 16 and says_nothing(self.buffer.text())
 
     def canonical(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ cdef class Calls:
     cpdef by_id(self, id_)
     cpdef bint wants_arguments(self, Call call)
     cpdef judge(self, Call call)
+    cpdef _read_text(self, Call call, text)
     cpdef _at_once(self, Call call)
     cpdef _read(self, Call call)
     cpdef _doubt(self, Call call)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
 from fsm import arguments, values
-from fsm.blocks import Call
+from fsm.blocks import FREE, Call
 from fsm.parts import Meter
 from fsm.tools import ToolRegistry
 from fsm.values import LARGE
@@ -90,6 +90,7 @@ class Calls:
     def add(self, call: Call, ev: NormalizedEvent) -> None:
         """Take a call that was just opened; it is the current one from now on."""
         self.all.append(call)
+        call.free = ev.kind == FREE
         self._by_id.setdefault(call.id, call)
         if call.index is not None:
             self._slots[call.index] = call
@@ -113,6 +114,7 @@ class Calls:
             self.current = call
 
     def _fill(self, call: Call, ev: NormalizedEvent) -> None:
+        call.free = call.free or (ev.kind == FREE and not len(call.buffer))
         self._set_name(call, ev.name, ev.restated)
         if ev.extra:
             call.extra = {**(call.extra or {}), **ev.extra} if ev.restated else {**ev.extra, **(call.extra or {})}
@@ -126,14 +128,14 @@ class Calls:
                 return
             if call.sent_as(text):
                 call.sent = text  # of the two copies, one that need not be decoded
-            elif not values.same(arguments.parse(text, self._depth).value, call.input):
+            elif not values.same(self._read_text(call, text).value, call.input):
                 self._contradicted(call, text)
                 call.invalid = "contradicted"
         elif call.snapshot is None:
             if not len(call.buffer) or call.buffer.text() != text:
                 call.snapshot = text
                 self._meter.used += len(text)
-        elif text != call.snapshot and not values.same(arguments.parse(text, self._depth).value, arguments.parse(call.snapshot, self._depth).value):
+        elif text != call.snapshot and not values.same(self._read_text(call, text).value, self._read_text(call, call.snapshot).value):
             self._contradicted(call, text)
             call.ambiguous = True
 
@@ -223,9 +225,15 @@ class Calls:
         call.input = parsed.value
         call.invalid = parsed.fault or self._doubt(call)
 
+    def _read_text(self, call: Call, text: str) -> arguments.Parsed:
+        """What the text of a call's arguments says; free text is one string (rule 19)."""
+        return arguments.Parsed({"input": text}) if call.free else arguments.parse(text, self._depth)
+
     def _at_once(self, call: Call) -> arguments.Parsed | None:
         """What needs no text: arguments that came as an object, and large ones, of which there are no more copies than the parser needs."""
         buffer = call.buffer
+        if call.free:
+            return None
         if buffer.given is not None:
             call.sent = buffer.given
             return arguments.stated(buffer.given, self._depth)
@@ -236,11 +244,11 @@ class Calls:
 
     def _read(self, call: Call) -> arguments.Parsed:
         call.sent = streamed = call.buffer.text()
-        if call.snapshot is not None and call.snapshot.startswith(streamed.strip()):
+        if call.snapshot is not None and call.snapshot.startswith(streamed if call.free else streamed.strip()):
             call.sent = call.snapshot  # what was streamed is nothing, or a part of it
-            return arguments.parse(call.snapshot, self._depth)
-        if streamed.strip():
-            return arguments.parse(streamed, self._depth)
+            return self._read_text(call, call.snapshot)
+        if call.free or streamed.strip():
+            return self._read_text(call, streamed)
         return arguments.Parsed({})  # nothing was sent (R-34)
 
     def _doubt(self, call: Call) -> str | None:
@@ -249,7 +257,7 @@ class Calls:
         if call.ambiguous:
             return "ambiguous"
         if call.snapshot is not None and call.raw != call.snapshot:
-            restated = arguments.parse(call.snapshot, self._depth).value
+            restated = self._read_text(call, call.snapshot).value
             if not values.same(restated, value):
                 self._contradicted(call, call.snapshot)
                 return "contradicted"
@@ -275,7 +283,7 @@ class Calls:
         """Compare what came after the seal: a repeat is harmless, anything else makes the call invalid."""
         assert call.late is not None
         whole = call.raw + call.late.text()
-        parsed = arguments.parse(whole, self._depth)
+        parsed = self._read_text(call, whole)
         if parsed.value is not None and values.same(parsed.value, call.input):
             self._note("arguments_repeated", f"{call.label} was sent its arguments again")
         else:
@@ -286,15 +294,15 @@ class Calls:
         """Whether a call under a known id turned out to be another one; it has a fresh id then (fine print 4)."""
         first = twin.twin_of
         assert first is not None
-        text = twin.buffer.text().strip() or twin.snapshot or ""
-        if values.says_nothing(text):
+        text = (twin.buffer.text() if twin.free else twin.buffer.text().strip()) or twin.snapshot or ""
+        if not text if twin.free else values.says_nothing(text):
             return self._drop(twin, "brought no input")
         if not first.sealed and first.bare and first.snapshot is None:
             first.buffer.append(text)
             return self._drop(twin, "brought the input of the first")
         if first.inputs is None:
             first.inputs = {_identity(first.input, first.raw)}
-        identity = _identity(arguments.parse(text, self._depth).value, text)
+        identity = _identity(self._read_text(twin, text).value, text)
         if identity in first.inputs:
             return self._drop(twin, "brought the same input")
         first.inputs.add(identity)

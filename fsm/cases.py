@@ -82,7 +82,7 @@ class Cases:
     def _case_text(self, ev: NormalizedEvent) -> int:
         if not ev.text and not ev.signature:
             return T.TEXT_DELTA_BLANK
-        kind = ev.kind or (TEXT if ev.type == T.TEXT_DELTA else THINKING)
+        kind = THINKING if ev.type == T.THINKING_DELTA else REFUSAL if ev.kind == REFUSAL else TEXT
         block = self.pending
         if block is None or block.kind != kind or block.index != ev.index or not block.open:
             block = self._lookup(ev.index, kind)
@@ -171,7 +171,9 @@ class Cases:
             found = [self.pending] if self.pending is not None else []
         self.found = found[0] if found else None
         if not found:
-            return T.BLOCK_STOP_UNKNOWN
+            slot = self._slots.get(ev.index) if ev.type == T.BLOCK_STOP else None
+            joined = bool(slot) and slot[0].index != ev.index
+            return T.BLOCK_STOP_JOINED if joined else T.BLOCK_STOP_UNKNOWN
         return T.BLOCK_STOP_PENDING if self.pending in found else T.BLOCK_STOP_OTHER
 
     def _case_block_start(self, ev: NormalizedEvent) -> int:
@@ -237,7 +239,7 @@ def _open_call(acc: Cases) -> Call | None:
         if call.open and call.twin_of is None:
             if acc.dialect["explicit_stops"]:
                 return call
-            if not call.complete and (not call.bare or acc.calls.wants_arguments(call)) and not _parses(call, acc.limits.depth):
+            if not (call.complete or call.free) and (not call.bare or acc.calls.wants_arguments(call)) and not _parses(call, acc.limits.depth):
                 return call
     return None
 

@@ -80,7 +80,7 @@ class Ending:
         if self._table["arguments"] != "text":
             return {}
         return {call.id: call.raw for call in self._acc.calls.kept()
-                if not (call.invalid or call.made_up) and not _plainly_sent(call)}
+                if not (call.invalid or call.made_up or call.free) and not _plainly_sent(call)}
 
     def _says_calls(self) -> bool:
         """Whether the dialect has a stop reason for calls; where it has none, any other is no deviation."""
@@ -249,7 +249,8 @@ class Ending:
             call = same[0] if len(same) == 1 else None
         if call is None:
             acc.note("snapshot_used", f"the call {id_!r} came only in the restatement")
-            event = NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), input=text or None, extra=block.get("extra"))
+            event = NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), input=text or None, extra=block.get("extra"),
+                                    kind=block.get("kind"))
             acc.open_tool(event)
         elif text:
             was_valid = call.invalid is None

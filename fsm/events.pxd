@@ -4,7 +4,7 @@ from fsm._events cimport Event as Base
 
 cdef class NormalizedEvent:
     cdef public int type
-    cdef public object index, text, id, name, fragment, signature, usage, reason, code, message, model, kind, block, input, extra, sibling, restated, content
+    cdef public object index, text, id, name, fragment, signature, usage, reason, code, message, model, kind, block, input, extra, sibling, restated, content, joins
 
 cdef class BlockStarted(Base):
     cdef public object index, kind, id, name

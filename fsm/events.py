@@ -41,18 +41,19 @@ class NormalizedEvent:
     block: vendor fields. input: a full restatement of the input in a start event (JSON text).
     extra: vendor fields of a call, kept beside id, name and input.
     restated: the event states again, in full, what was said before, as its protocol does: no anomaly.
+    joins: of a restatement: the indexes under which the block may have come in pieces, to be joined if they add up to it (rule 23).
     sibling: the event stands beside another of its kind in one wire delta (fine print 6).
     content: a full restatement of the message, blocks in canonical form.
     """
 
-    __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "kind", "message", "model", "name", "reason",
+    __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "joins", "kind", "message", "model", "name", "reason",
                  "restated", "sibling", "signature", "text", "type", "usage")
 
     def __init__(self, type: int, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
                  fragment: str | ValueText | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
                  code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
                  block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
-                 restated: bool = False, content: list[dict[str, Any]] | None = None) -> None:
+                 restated: bool = False, content: list[dict[str, Any]] | None = None, joins: list[int] | None = None) -> None:
         # one is made per lifecycle event: plain slots, set one by one, are the fastest that there is
         self.type = type
         self.index = index
@@ -73,6 +74,7 @@ class NormalizedEvent:
         self.sibling = sibling
         self.restated = restated
         self.content = content
+        self.joins = joins
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> NormalizedEvent:
@@ -115,7 +117,7 @@ _SHOWN = ("index", "text", *sorted(set(NormalizedEvent.__slots__) - {"type", "in
 _TYPES: dict[str, Any] = {
     "index": int, "text": str, "id": str, "name": str, "fragment": str, "signature": str, "usage": dict, "reason": str,
     "code": str, "message": str, "model": str, "kind": str, "block": dict, "input": str, "extra": dict, "sibling": bool,
-    "restated": bool, "content": list,
+    "restated": bool, "content": list, "joins": list,
 }
 
 

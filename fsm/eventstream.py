@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fsm.sse import OVERFLOW, Frame
+from fsm.sse import Frame
 
 PRELUDE = 12  # length of the message, length of its headers, their checksum
 _SMALLEST = 16  # a message without headers and payload
@@ -49,7 +49,7 @@ class EventStreamParser:
             return
         self._buf += data
         while (frame := self._next()) is not None:
-            if frame[1]:
+            if frame[1] != b"":
                 self.events += 1
                 yield frame
 
@@ -71,7 +71,7 @@ class EventStreamParser:
             return self._fail("bad_event_stream", f"a message says that it has {size} bytes, and none has less than {_SMALLEST}")
         if size > self._max:
             self._dead = True
-            return None, OVERFLOW, self._base, False
+            return None, None, self._base, False
         if len(buf) < size:
             return None
         message = bytes(buf[:size])

@@ -91,7 +91,13 @@ class Ledger(Cases):
             self._emit(BlockStarted(block.number, kind, call.id if call else None, call.name if call else None))
 
     def _archive(self, block: Block) -> None:
-        """Turn the buffer into a finished block, for good; calls have been judged before."""
+        """Turn the buffer into a finished block, once and for good; calls have been judged before.
+
+        A block that is over is never the pending one.
+        """
+        if block.archived:
+            return
+        block.archived = True
         if not self._silent:
             self.tell()
             self._show(block, final=True)
@@ -100,6 +106,8 @@ class Ledger(Cases):
         if self._loose is block:
             self._loose = None
         block.open = False
+        if self.pending is block:
+            self.pending = None
         if isinstance(block, Call):
             self._archive_call(block)
         elif block.kind == OPAQUE:
@@ -112,6 +120,18 @@ class Ledger(Cases):
                 self._announce(block)  # a signature or encrypted reasoning alone
         if block.announced and not block.left_out:
             self._emit(BlockFinished(block.number, block.canonical()))
+
+    def _withdraw(self, block: Block, other: Block) -> None:
+        """An open block turned out to be a part of `other`, which stands for it from now on."""
+        assert block.index is not None
+        block.buffer.drop()
+        block.open, block.archived, block.left_out = False, True, True
+        self._slots[block.index] = [other if b is block else b for b in self._slots[block.index]]
+        self._closed[block.index] = None  # once `other` is closed
+        if self.pending is block:
+            self.pending = other
+        if self._last_thinking is block:
+            self._last_thinking = other
 
     def _archive_call(self, call: Call) -> None:
         call.sealed = True
@@ -140,14 +160,20 @@ class Ledger(Cases):
         if call.twin_of is not None:
             first = call.twin_of
             if not first.sealed or not self.calls.settle_twin(call):
-                call.open = False
+                self._shut(call)
                 return
             self._announce(call)
         elif self.calls.wants_arguments(call):
-            call.open = False  # undecided: a stray fragment may still bring them
+            self._shut(call)  # undecided: a stray fragment may still bring them
             return
         self.calls.judge(call)
         self._archive(call)
+
+    def _shut(self, call: Call) -> None:
+        """No more deltas for a call whose verdict has to wait."""
+        call.open = False
+        if self.pending is call:
+            self.pending = None
 
     # ------------------------------------------------------------ telling the caller
 
@@ -175,6 +201,8 @@ class Ledger(Cases):
         """Tell the caller which fields of the call's arguments became whole (R-74)."""
         assert isinstance(call, Call)
         spans = call.buffer.follow().spans
+        if call.free:
+            spans.clear()
         for span in spans:
             try:
                 name = loads(call.buffer.tail(span.key, span.key_end).decode("utf-8", "replace"))

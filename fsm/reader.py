@@ -16,9 +16,10 @@ from fsm import dialects, framings
 from fsm.accumulator import Accumulator
 from fsm.arguments import depth_of, read
 from fsm.blocks import Block
-from fsm.dialects.base import Dialect, error_event
+from fsm.dialects.base import Dialect
+from fsm.dialects.failures import error_event
 from fsm.events import NormalizedEvent
-from fsm.sse import BOM, OVERFLOW, Frame
+from fsm.sse import BOM, Frame
 
 MAX_ODD_DEPTH = 256  # nesting of a payload that only the slower parser reads
 _DONE = b"[DONE]"
@@ -74,7 +75,8 @@ class Reader:
         """Look at the first bytes while `curious`; returns what of them is to be parsed now.
 
         A body that begins like markup or compressed bytes is no event stream: it ends as ERRORED, with its beginning
-        in the message, once enough of it is there to show. The beginning is kept also of a body that gives no event.
+        in the message, once enough of it is there to show, and nothing behind that is read. The beginning is kept also
+        of a body that gives no event.
         One that needs another framing than lines says so in `shape`, before any of it is given out.
         """
         if not self._head and data.startswith(_FIELDS):  # as most bodies do
@@ -102,7 +104,6 @@ class Reader:
         if self._foreign is None:
             return held + data
         if len(self._head) == HEAD:
-            self.curious = False
             self._refuse_foreign()
         return b""
 
@@ -165,6 +166,10 @@ class Reader:
         anomalies = self._anomalies
         anomalies.offset = offset
         anomalies.event = number
+        if data is None:
+            self._acc.handle(NormalizedEvent(T.OVERFLOW, reason="event_overflow",
+                                             message=f"one event is longer than Limits.event_bytes = {self._acc.limits.event_bytes}"))
+            return
         if self._frames is not None and (said := self._frames.read(data)) is not None:
             if said:
                 self.useful += 1
@@ -227,10 +232,6 @@ class Reader:
     def _odd(self, event: str | None, data: bytes, cut: bool) -> Any:
         """Data that orjson refuses: lone surrogates and bad UTF-8 are mended, a word may mean something, the rest is lost."""
         acc = self._acc
-        if data is OVERFLOW or data == OVERFLOW:
-            acc.handle(NormalizedEvent(T.OVERFLOW, reason="event_overflow",
-                                       message=f"one event is longer than Limits.event_bytes = {acc.limits.event_bytes}"))
-            return None
         bare = data.strip()
         if bare[:1] in (b"{", b"[") and bare != _DONE:
             try:

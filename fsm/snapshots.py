@@ -47,7 +47,7 @@ def snapshot(acc: Accumulator) -> dict[str, Any]:
 def _view(block: Block) -> dict[str, Any]:
     view = dict(block.canonical())
     if isinstance(block, Call) and not block.sealed:
-        view["input"] = _so_far(block.buffer.text())
+        view["input"] = {"input": block.buffer.text()} if block.free else _so_far(block.buffer.text())
     if block.open:
         view["partial"] = True
     return view

@@ -13,7 +13,7 @@ An event's *block* runs from its first line, whatever that is, to the end of its
 long. An event's *offset* is that of its first `data`, `event` or bare line.
 
 Everything is linear in bytes under any split: the parser remembers how far it has searched, consumed bytes are cut
-off in blocks, and an event over `max_bytes` is reported once (`OVERFLOW`), after which nothing is parsed.
+off in blocks, and an event over `max_bytes` is reported once (a frame without data), after which nothing is parsed.
 
 A stream without carriage returns takes the short way, which looks for the blank line and splits what is before it.
 The first CR (it can only be a line end: JSON escapes it) switches to the exact way, line by line, for good.
@@ -24,11 +24,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-#: (event name or None, data, byte offset of the event's first line, whether the input ended inside the event)
-Frame = tuple[str | None, bytes, int, bool]
-
-#: the data of the frame that reports an event over the limit
-OVERFLOW = b"\x00overflow"
+#: (event name or None, data, byte offset of the event's first line, whether the input ended inside the event).
+#: Data is None where the event is longer than the limit: a signal that no peer can spell.
+Frame = tuple[str | None, bytes | None, int, bool]
 
 _LINE_END = re.compile(rb"[\r\n]")
 BOM = b"\xef\xbb\xbf"
@@ -315,4 +313,4 @@ class SSEParser:
         offset = self._base + pos
         self._buf = bytearray()
         self._data = None
-        return None, OVERFLOW, offset, False
+        return None, None, offset, False

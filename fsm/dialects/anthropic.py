@@ -7,11 +7,14 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Dialect, error_event, number, text, words
+from fsm.dialects.base import Dialect, Sink, number, text, wording
 from fsm.events import NormalizedEvent
 from fsm.values import compact
 
 _HOT = {"text_delta": (T.TEXT_DELTA, "text"), "thinking_delta": (T.THINKING_DELTA, "thinking"), "input_json_delta": (T.TOOL_INPUT_DELTA, "partial_json")}
+#: the same by the field alone, where a delta does not say what it is
+_BY_FIELD = tuple((field, kind) for kind, (_event, field) in _HOT.items())
+_PLACES_KEPT = 4096  # indexes of thinking blocks that are remembered
 _TOOL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
@@ -21,7 +24,11 @@ class Anthropic(Dialect):
     name = "anthropic"
     TYPES = frozenset({"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"})
 
-    __slots__ = ()
+    __slots__ = ("_thinking",)
+
+    def __init__(self, sink: Sink, choice: int = 0) -> None:
+        super().__init__(sink, choice)
+        self._thinking: set[int | None] = set()  # where thinking was seen: a signature there is its own, whatever carries it (rule 22)
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type")
@@ -32,11 +39,9 @@ class Anthropic(Dialect):
         reader = _READERS.get(word) if word is not None else None
         if reader is not None:
             return reader(self, payload, raw)
-        if payload.get("error"):
-            return self._error(payload, raw)
         if word == "message" and isinstance(payload.get("content"), list):
             return self._whole(payload, raw)
-        return None
+        return self.strange(payload, event)
 
     # ------------------------------------------------------------ what an event says (`frames` in spec/dialects/anthropic.yaml)
 
@@ -45,6 +50,7 @@ class Anthropic(Dialect):
         return True
 
     def thinking_start(self, index: int | None, text: str | None, signature: str | None, rest: dict[str, Any] | None = None) -> bool:
+        self._thinks(index)
         self.sink.handle(NormalizedEvent(T.BLOCK_START, index, text or None, kind="thinking", signature=signature or None, block=rest))
         return True
 
@@ -95,7 +101,7 @@ class Anthropic(Dialect):
         return self.ping()
 
     def _error(self, payload: dict[str, Any], raw: bytes) -> bool:
-        self.sink.handle(error_event(payload.get("error") or payload, "error"))
+        self.fail(payload)
         return True
 
     def _message_start(self, payload: dict[str, Any], raw: bytes) -> bool:
@@ -111,19 +117,19 @@ class Anthropic(Dialect):
     def _delta(self, payload: dict[str, Any], raw: bytes) -> bool | None:
         delta = payload.get("delta")
         if not isinstance(delta, dict):
-            return None
+            return self.strange({key: value for key, value in payload.items() if key != "type"}, None)
         index = payload.get("index")
         if type(index) is not int:
             index = number(index)
         kind = delta.get("type")
+        if kind is None:
+            kind = next((kind for field, kind in _BY_FIELD if field in delta), "signature_delta" if "signature" in delta else None)
         hot = _HOT.get(kind) if isinstance(kind, str) else None
         if hot is not None:
-            text_ = delta.get(hot[1])
-            if text_ and isinstance(text_, str):
-                self.sink.delta(hot[0], index, text_)
+            self._add(hot[0], index, delta, delta.get(hot[1]))
             return True
         if kind == "signature_delta":
-            return self.signature(index, text(delta.get("signature")))
+            return self.signature(index, text(delta.get("signature")) or wording(delta.get("signature")))
         if kind == "citations_delta" and "citation" in delta:
             event = NormalizedEvent(T.OPAQUE_BLOCK, index, block={"citations": [delta["citation"]]})
         elif kind == "compaction_delta":
@@ -132,6 +138,25 @@ class Anthropic(Dialect):
             event = NormalizedEvent(T.OPAQUE_BLOCK, index)  # a block that cannot be folded
         self.sink.handle(event)
         return True
+
+    def _add(self, event: int, index: int | None, delta: dict[str, Any], said: Any) -> None:
+        """Add what a delta says to its block, and sign it if it brings a signature (rule 22)."""
+        if event != T.TOOL_INPUT_DELTA and not isinstance(said, str):
+            said = wording(said or {key: value for key, value in delta.items() if key not in ("type", "signature")})
+        if event == T.THINKING_DELTA:
+            self._thinks(index)
+        signature = text(delta.get("signature")) if "signature" in delta else None
+        if signature and event == T.TEXT_DELTA and index not in self._thinking:
+            self.sink.handle(NormalizedEvent(event, index, said or None, signature=signature))
+            return
+        if said and isinstance(said, str):
+            self.sink.delta(event, index, said)
+        if signature and index in self._thinking:
+            self.signature(index, signature)
+
+    def _thinks(self, index: int | None) -> None:
+        if len(self._thinking) < _PLACES_KEPT:
+            self._thinking.add(index)
 
     def _start(self, payload: dict[str, Any], raw: bytes) -> bool:
         block = payload.get("content_block")
@@ -149,9 +174,9 @@ class Anthropic(Dialect):
         elif kind in ("text", "thinking"):
             rest = {k: v for k, v in block.items() if k not in ("type", kind, "signature") and v} or None
             if kind == "text":
-                self.text_start(index, words(block.get(kind)), rest, text(block.get("signature")))
+                self.text_start(index, wording(block.get(kind)), rest, text(block.get("signature")))
             else:
-                self.thinking_start(index, words(block.get(kind)), text(block.get("signature")), rest)
+                self.thinking_start(index, wording(block.get(kind)), text(block.get("signature")), rest)
         elif isinstance(kind, str):
             self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind="opaque", block=block))
 

@@ -9,6 +9,7 @@ cdef class Dialect:
     cpdef decode(self, dict payload, event, bytes raw)
 
 cpdef words(value)
+cpdef wording(value)
 @cython.locals(said=str)
 cpdef text(value)
 cpdef number(value)

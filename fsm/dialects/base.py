@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from fsm import _tables as T
+from fsm.dialects.failures import error_event, failure
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText, mend
 
@@ -62,10 +62,50 @@ class Dialect:
     def flush(self) -> None:
         """The stream ends or breaks here: emit what was held back."""
 
+    def fail(self, error: Any, fallback: str = "error") -> None:
+        """Emit an error in its own words; `fallback` is its type where it names none."""
+        self.flush()
+        self.sink.handle(error_event(error, fallback))
+
+    def strange(self, payload: dict[str, Any], event: str | None) -> bool | None:
+        """What `decode` says of an object that has nothing of this dialect: an error if it speaks of a failure (rule 20)."""
+        error = failure(payload, event)
+        if error is None:
+            return None
+        self.fail(error)
+        return True
+
 
 def words(value: Any) -> str | None:
     """Content that says something; half a surrogate pair may wait in it for the other half."""
     return value if isinstance(value, str) and value else None
+
+
+#: where an object has the text that it stands for, the first that is there (rule 22)
+_TEXT_KEYS = ("text", "content", "value", "thinking", "reasoning", "reasoning_content", "summary", "parts")
+_SHAPES_DEEP = 5  # objects and lists in one another that are looked through for a text
+
+
+def wording(value: Any) -> str | None:
+    """Content in whatever shape it comes: a string, an object, or a list of parts (rule 22). None if it says nothing."""
+    if isinstance(value, str):
+        return value or None
+    return "".join([said for said, _signature in pieces(value) if said]) or None if value else None
+
+
+def pieces(value: Any, depth: int = 0) -> list[tuple[str | None, str | None]]:
+    """(text, signature) of each piece of such content."""
+    if isinstance(value, str):
+        return [(value, None)] if value else []
+    if depth >= _SHAPES_DEEP:
+        return []
+    if isinstance(value, list):
+        return [piece for item in value for piece in pieces(item, depth + 1)]
+    if not isinstance(value, dict):
+        return []
+    found = next((said for key in _TEXT_KEYS if (said := pieces(value.get(key), depth + 1))), [])
+    signature = text(value.get("signature"))
+    return [*found, (None, signature)] if signature else found
 
 
 def text(value: Any) -> str | None:
@@ -92,19 +132,3 @@ def report(usage: Any) -> dict[str, Any] | None:
             if type(value) is int or type(value) is float:
                 return usage
     return None
-
-
-def error_event(error: Any, fallback: str) -> NormalizedEvent:
-    """An ERROR from any of the shapes an error object has: an object, a string, a nested `error`, an HTTP status."""
-    if isinstance(error, dict) and isinstance(error.get("error"), dict):
-        error = error["error"]
-    if not isinstance(error, dict):
-        return NormalizedEvent(T.ERROR, kind=fallback, message=text(str(error)) if error else fallback)
-    codes = [error.get(key) for key in ("type", "code", "status", "status_code")]
-    names = [mend(str(c)) for c in codes if isinstance(c, (str, int)) and not isinstance(c, bool) and str(c)]
-    nested = error.get("metadata")
-    if isinstance(nested, dict) and text(nested.get("error_type")):
-        names.append(mend(nested["error_type"]))
-    message = next((m for m in map(text, (error.get("message"), error.get("detail"), error.get("msg"))) if m), None)
-    return NormalizedEvent(T.ERROR, kind=names[0] if names else fallback, code=names[1] if len(names) > 1 else None,
-                           message=message or (names[0] if names else fallback))

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
+from fsm.dialects.base import Dialect, Sink, number, pieces, text, wording, words
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText, compact
 
@@ -57,7 +57,7 @@ class BedrockConverse(Dialect):
                 _READERS[key](self, {**inner, **beside} if beside else inner, raw, key)
         error = payload.get("error") or _exception(payload, event)
         if error:
-            self.sink.handle(error_event(error, "error"))
+            self.fail(error)
         if named or error:
             return True
         if event in self.TYPES:
@@ -67,7 +67,7 @@ class BedrockConverse(Dialect):
         if message is not None:
             self._answer(payload, message, raw)
             return True
-        return None
+        return self.strange(payload, event)
 
     # ------------------------------------------------------------ the message
 
@@ -110,8 +110,8 @@ class BedrockConverse(Dialect):
             return
         for kind, value in delta.items():
             if kind == "text":
-                if words(value) or len(delta) == 1:
-                    self._text(index, words(value))
+                if (said := wording(value)) or len(delta) == 1:
+                    self._text(index, said)
             elif kind == "reasoningContent" and isinstance(value, dict):
                 self._reasoning(index, value)
             elif kind == "toolUse" and isinstance(value, dict):
@@ -180,10 +180,11 @@ class BedrockConverse(Dialect):
 
     def _reasoning(self, index: int | None, value: dict[str, Any]) -> None:
         self._leave_text()
-        if words(value.get("text")):
-            self.sink.delta(T.THINKING_DELTA, index, value["text"])
-        if text(value.get("signature")):
-            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(value["signature"])))
+        for said, signature in pieces({"text": value.get("text") or value.get("reasoningText"), "signature": value.get("signature")}):
+            if said:
+                self.sink.delta(T.THINKING_DELTA, index, said)
+            if signature:
+                self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=signature))
         data = text(value.get("redactedContent"))
         if data:
             kind = {} if index is not None and index == self._redacted else {"type": "redacted_thinking"}
@@ -217,10 +218,10 @@ def _restated(block: dict[str, Any], raw: bytes, *path: str | int) -> dict[str, 
     if kind == "reasoningContent" and isinstance(value, dict):
         said = value.get("reasoningText")
         if isinstance(said, dict):
-            return {"type": "thinking", "thinking": words(said.get("text")) or "", "signature": text(said.get("signature"))}
+            return {"type": "thinking", "thinking": wording(said.get("text")) or "", "signature": text(said.get("signature"))}
         return {"type": "redacted_thinking", "data": value.get("redactedContent")}
     if kind == "text":
-        return {"type": "text", "text": words(value) or ""}
+        return {"type": "text", "text": wording(value) or ""}
     return {"type": kind, **value} if isinstance(value, dict) else {"type": kind, "value": value}
 
 

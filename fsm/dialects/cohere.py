@@ -12,7 +12,7 @@ from typing import Any
 from fsm import _tables as T
 from fsm.arguments import exactly
 from fsm.blocks import OPAQUE, TEXT, THINKING
-from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
+from fsm.dialects.base import Dialect, Sink, number, text, wording, words
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText
 
@@ -50,10 +50,7 @@ class Cohere(Dialect):
         if isinstance(message, dict):
             self._whole(payload, message, raw)
             return True
-        if payload.get("error") or word == "error" or isinstance(message, str):
-            self.sink.handle(error_event(payload.get("error") or {k: v for k, v in payload.items() if k not in ("type", "id")}, "error"))
-            return True
-        return None
+        return self.strange({key: value for key, value in payload.items() if key != "id"}, event)
 
     def word(self, data: bytes) -> bool:
         return data.strip() == b"[DONE]"  # behind message-end, which is the end
@@ -72,7 +69,7 @@ class Cohere(Dialect):
             self.sink.handle(NormalizedEvent(T.USAGE, usage=stated["usage"]))
         reason, error = text(stated.get("finish_reason")), stated.get("error")
         if error or reason in _FAILED:
-            self.sink.handle(error_event(error if isinstance(error, dict) else {"type": (reason or "error").lower(), "message": error}, "error"))
+            self.fail(error if isinstance(error, dict) else {"type": (reason or "error").lower(), "message": error})
             return
         if reason is not None:
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
@@ -85,7 +82,7 @@ class Cohere(Dialect):
         content = message.get("content")
         for part in [{"type": TEXT, TEXT: content}] if isinstance(content, str) else content if isinstance(content, list) else ():
             if isinstance(part, dict) and isinstance(part.get("type"), str):
-                blocks.append({**part, part["type"]: text(part.get(part["type"])) or ""} if part["type"] in (TEXT, THINKING) else part)
+                blocks.append({**part, part["type"]: wording(part.get(part["type"])) or ""} if part["type"] in (TEXT, THINKING) else part)
         said = next((block for block in reversed(blocks) if block["type"] == TEXT), None)
         if said is not None and isinstance(message.get("citations"), list) and message["citations"]:
             said["citations"] = message["citations"]
@@ -111,7 +108,7 @@ class Cohere(Dialect):
         if kind in (TEXT, THINKING):
             if kind == TEXT and index is not None:
                 self._text = index
-            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, words(content.get(kind)), kind=kind))
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, wording(content.get(kind)), kind=kind, signature=text(content.get("signature"))))
         elif isinstance(kind, str):
             self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=content))
 
@@ -123,11 +120,15 @@ class Cohere(Dialect):
         message, index = _message(payload), payload.get("index")
         if type(index) is not int:
             index = number(index)
-        content, plan = message.get("content"), words(message.get("tool_plan"))
+        content, plan = message.get("content"), wording(message.get("tool_plan"))
         if isinstance(content, dict):
             for event, key in ((T.THINKING_DELTA, THINKING), (T.TEXT_DELTA, TEXT)):
-                if words(content.get(key)):
-                    self.sink.delta(event, index, content[key])
+                if said := wording(content.get(key)):
+                    self.sink.delta(event, index, said)
+            if signature := text(content.get("signature")):
+                self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=signature))
+        elif said := wording(content):
+            self.sink.delta(T.TEXT_DELTA, index, said)
         if plan and self._planning:
             self.sink.delta(T.THINKING_DELTA, index, plan)
         elif plan:

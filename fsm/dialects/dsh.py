@@ -12,7 +12,7 @@ from typing import Any
 from fsm import _tables as T
 from fsm.arguments import exactly
 from fsm.blocks import OPAQUE, TEXT, THINKING, TOOL
-from fsm.dialects.base import Dialect, error_event, number, text, words
+from fsm.dialects.base import Dialect, number, text, wording, words
 from fsm.events import NormalizedEvent
 from fsm.values import compact, says_nothing
 
@@ -48,10 +48,7 @@ class Dsh(Dialect):
         if reader is not None:
             reader(self, chunk, raw, () if chunk is payload else ("chunk",))
             return True
-        if chunk.get("error") or word == "error":
-            self.sink.handle(error_event(chunk.get("error") or {k: v for k, v in chunk.items() if k != "type"}, "error"))
-            return True
-        return False if word == "ping" else None
+        return False if word == "ping" else self.strange(chunk, event)
 
     def _start(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         """A call is opened by its first delta, which has its id."""
@@ -64,13 +61,13 @@ class Dsh(Dialect):
             self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block={"type": kind}))
 
     def _text(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
-        if words(chunk.get("text")):
-            self.sink.delta(T.TEXT_DELTA, number(chunk.get("index")), chunk["text"])
+        if said := wording(chunk.get("text")):
+            self.sink.delta(T.TEXT_DELTA, number(chunk.get("index")), said)
 
     def _reasoning(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
         index = number(chunk.get("index"))
-        if words(chunk.get("text")):
-            self.sink.delta(T.THINKING_DELTA, index, chunk["text"])
+        if said := wording(chunk.get("text")):
+            self.sink.delta(T.THINKING_DELTA, index, said)
         if text(chunk.get("signature")):
             self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=text(chunk["signature"])))
 
@@ -95,7 +92,7 @@ class Dsh(Dialect):
                                       input=given if given and not says_nothing(given) else None))
         elif kind in (TEXT, THINKING):
             rest = {k: v for k, v in block.items() if k not in ("type", "text", "thinking", "signature") and v is not None}
-            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, words(block.get("text")) or words(block.get("thinking")), kind=kind,
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, index, wording(block.get("text")) or wording(block.get("thinking")), kind=kind,
                                       signature=text(block.get("signature")), block=rest or None, restated=True))
         else:
             self.sink.handle(NormalizedEvent(T.BLOCK_START, index, kind=OPAQUE, block=block, restated=True))
@@ -111,7 +108,7 @@ class Dsh(Dialect):
         kind = text(reason.get("kind")) if isinstance(reason, dict) else text(reason)
         if kind in _FAILED:
             detail = reason if isinstance(reason, dict) else {}
-            self.sink.handle(error_event(detail.get("error") or {"type": kind, "message": detail.get("message")}, "error"))
+            self.fail(detail.get("error") or {"type": kind, "message": detail.get("message")})
             return
         if kind is not None:
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=kind))

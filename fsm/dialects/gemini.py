@@ -12,7 +12,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
+from fsm.dialects.base import Dialect, Sink, number, pieces, report, text, wording, words
+from fsm.dialects.failures import refusal
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText
@@ -47,14 +48,17 @@ class Gemini(Dialect):
         if isinstance(wrapped, dict) and not self.KEYS.isdisjoint(wrapped):  # Code Assist
             payload, path = wrapped, ("response",)
         if payload.get("error"):
-            self.sink.handle(_error(payload["error"]))
+            self.fail(_named(payload["error"]))
             return True
         if self.KEYS.isdisjoint(payload):
-            return None
+            return self.strange(payload, event)
         if self._unknown:
             self._meta(payload)
         candidates = payload.get("candidates")
         candidates = candidates if isinstance(candidates, list) else []
+        if not candidates and (error := refusal(payload)) is not None:
+            self.fail(_named(error))
+            return True
         numbered = _numbered(candidates)
         for at, candidate in enumerate(candidates):
             if isinstance(candidate, dict) and (number(candidate.get("index")) or 0 if numbered else at) == self.choice:
@@ -79,9 +83,12 @@ class Gemini(Dialect):
     def _candidate(self, candidate: dict[str, Any], raw: bytes, *path: str | int) -> None:
         content = candidate.get("content")
         parts = content.get("parts") if isinstance(content, dict) else None
-        for at, part in enumerate(parts if isinstance(parts, list) else ()):
-            if isinstance(part, dict):
-                self._part(part, raw, *path, "content", "parts", at)
+        if isinstance(parts, list):
+            for at, part in enumerate(parts):
+                if isinstance(part, dict):
+                    self._part(part, raw, *path, "content", "parts", at)
+        elif content:
+            self._part({"text": content}, raw)  # text in another shape (rule 22)
         reason = text(candidate.get("finishReason"))
         if reason and reason != "FINISH_REASON_UNSPECIFIED":
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason))
@@ -90,7 +97,11 @@ class Gemini(Dialect):
 
     def _part(self, part: dict[str, Any], raw: bytes, *path: str | int) -> None:
         signature = text(part.get("thoughtSignature"))
-        said = words(part.get("text"))
+        said = part.get("text")
+        if not isinstance(said, str):
+            signature = signature or next((s for _said, s in pieces(said) if s), None)
+            said = wording(said)
+        said = said or None
         kind = None if said else next((k for k, v in part.items() if k not in _BESIDE and v is not None), None)
         if kind is None and not said and not signature:
             return
@@ -162,8 +173,6 @@ def _numbered(candidates: list[Any]) -> bool:
     return any(isinstance(c, dict) and "index" in c for c in candidates)
 
 
-def _error(error: Any) -> NormalizedEvent:
-    """`status` is the vendor's word for the kind, `code` the HTTP status."""
-    if isinstance(error, dict) and text(error.get("status")) and not error.get("type"):
-        error = {**error, "type": error["status"]}
-    return error_event(error, "error")
+def _named(error: Any) -> Any:
+    """An error whose type is the vendor's word for its kind, `status`; `code` is the HTTP status."""
+    return {**error, "type": error["status"]} if isinstance(error, dict) and text(error.get("status")) and not error.get("type") else error

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, error_event, number, report, text, words
+from fsm.dialects.base import Dialect, Sink, number, report, text, wording, words
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText, compact
 
@@ -45,12 +45,10 @@ class GeminiInteractions(Dialect):
         reader = _READERS.get(word) if word is not None else None
         if reader is not None:
             reader(self, payload, raw)
-        elif payload.get("error") or word == "error":
-            self.sink.handle(error_event(payload.get("error") or {k: v for k, v in payload.items() if k != "event_type"}, "error"))
-        elif payload.get("object") == "interaction":
+        elif payload.get("object") == "interaction" and not payload.get("error"):
             self._whole(payload, raw)
         else:
-            return False if word == "interaction.status_update" else None
+            return False if word == "interaction.status_update" else self.strange(payload, event)
         metadata = payload.get("metadata")
         usage = report(metadata.get("usage")) if isinstance(metadata, dict) else None
         if usage is not None and word != "interaction.completed":
@@ -81,7 +79,7 @@ class GeminiInteractions(Dialect):
         if usage is not None:
             self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
         if status in _FAILED:
-            self.sink.handle(error_event(interaction.get("error") or {"type": status, "message": f"the interaction was {status}"}, "error"))
+            self.fail(interaction.get("error") or {"type": status, "message": f"the interaction was {status}"})
             return
         if status:
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=status))
@@ -126,17 +124,16 @@ class GeminiInteractions(Dialect):
 
     def _text(self, kind: str, index: int | None, parts: Any, signature: str | None = None) -> None:
         """A step of text, with what stands in it from the start."""
-        said = "".join(words(p.get("text")) or "" for p in (parts if isinstance(parts, list) else ()) if isinstance(p, dict))
-        self.sink.handle(NormalizedEvent(T.BLOCK_START, index, said or None, kind=kind, signature=signature))
+        self.sink.handle(NormalizedEvent(T.BLOCK_START, index, wording(parts), kind=kind, signature=signature))
 
     def _delta(self, payload: dict[str, Any], raw: bytes) -> None:
         index, delta = number(payload.get("index")), _object(payload, "delta")
         kind = delta.get("type")
         said: str | ValueText | None
         if kind == "text":
-            said, event = words(delta.get("text")), T.TEXT_DELTA
+            said, event = wording(delta.get("text") or delta.get("content")), T.TEXT_DELTA
         elif kind == "thought_summary":
-            said, event = words(_object(delta, "content").get("text")), T.THINKING_DELTA
+            said, event = wording(delta.get("content") or delta.get("text")), T.THINKING_DELTA
         elif kind == "arguments_delta":
             given = delta.get("arguments")
             said, event = (ValueText(exactly(given, raw, "delta", "arguments")) if isinstance(given, dict) else words(given)), T.TOOL_INPUT_DELTA
@@ -146,6 +143,8 @@ class GeminiInteractions(Dialect):
         if said:
             self._unknown = set()
             self.sink.delta(event, index, said)
+        if event == T.THINKING_DELTA and (signature := text(delta.get("signature")) or text(_object(delta, "content").get("signature"))):
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, index, signature=signature))
 
     def _other(self, kind: Any, index: int | None, delta: dict[str, Any]) -> None:
         """A signature, a text's annotations, or what belongs to a vendor's step."""

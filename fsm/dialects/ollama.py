@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Sink, error_event, text, words
+from fsm.dialects.base import Sink, text, wording, words
 from fsm.dialects.think import TaggedDialect
 from fsm.events import NormalizedEvent
 from fsm.values import ValueText
@@ -32,23 +32,22 @@ class Ollama(TaggedDialect):
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         if payload.get("error"):
-            self.flush()
-            self.sink.handle(error_event(payload["error"] if len(payload) == 1 else payload, "error"))
+            self.fail(payload)
             return True
         message = payload.get("message")
         whole = payload.get("done") is True
         if not (isinstance(message, dict) or "response" in payload or "thinking" in payload or whole):
-            return None
+            return self.strange(payload, event)
         if not self._named and text(payload.get("model")):
             self._named = True
             self.sink.handle(NormalizedEvent(T.MESSAGE_START, model=text(payload["model"])))
         message = message if isinstance(message, dict) else {}
-        thought = words(message.get("thinking")) or words(payload.get("thinking"))
+        thought = wording(message.get("thinking")) or wording(payload.get("thinking"))
         if thought:
             self._named = True
             self.flush()
             self.sink.delta(T.THINKING_DELTA, None, thought)
-        said = words(message.get("content")) or words(payload.get("response"))
+        said = wording(message.get("content")) or wording(payload.get("response"))
         if said:
             self._named = True
             self.content(said)

@@ -6,13 +6,23 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.arguments import exactly
-from fsm.dialects.base import Sink, error_event, number, report, text, words
+from fsm.blocks import FREE
+from fsm.dialects.base import Sink, number, pieces, report, text, wording, words
+from fsm.dialects.failures import refusal
+from fsm.dialects.responses_items import CUSTOM
 from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.events import NormalizedEvent
-from fsm.values import ValueText, compact
+from fsm.values import ValueText, compact, mend
 
 
-_REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details", "reasoning_signature"})
+_SAME_REASONING = ("reasoning_content", "reasoning", "thinking")  # up to three copies of one text; the first that says something is taken
+_SIGNATURES = ("signature", "reasoning_signature", "thinking_signature")
+_DETAILS = ("reasoning_details", "thinking_blocks")
+_REASONING = frozenset({*_SAME_REASONING, *_SIGNATURES, *_DETAILS})
+_THOUGHTS = frozenset({"thinking", "reasoning", "reasoning_text", "reasoning_content"})  # types of a content part
+_WORDS = frozenset({"text", "output_text", None})
+_WHOLE = ("chat.completion", "text_completion")
+_LEGACY = -1  # the address of the one call that `function_call` can hold (rule 21); an index of the wire is never negative
 _OTHERS = frozenset({"refusal", "tool_calls", "function_call"})
 _FINISHED_WITH_ERROR = {"type": "error", "message": "the upstream finished with an error"}
 
@@ -31,22 +41,23 @@ class OpenAIChat(TaggedDialect):
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         choices = payload.get("choices")
         error = payload.get("error")
-        if type(choices) is not list and not error and not isinstance(payload.get("usage"), dict):
-            if event == "error" or payload.get("object") == "error" or payload.get("type") == "error":
-                self._fail(payload)
-                return True
-            return False if "choices" in payload or str(payload.get("object", "")).startswith("chat.completion") else None
+        if not choices and not error:
+            if "choices" not in payload and not isinstance(payload.get("usage"), dict) and not str(payload.get("object", "")).startswith(_WHOLE):
+                return self.strange(payload, event)
+            error = payload if event == "error" else refusal(payload)
+            if error is None and type(choices) is not list and not isinstance(payload.get("usage"), dict):
+                return False
         if self._unknown:
             self._meta(text(payload.get("id")), text(payload.get("model")))
         for at, choice in enumerate(choices if isinstance(choices, list) else ()):
             if isinstance(choice, dict) and (choice.get("index") == self.choice or (number(choice.get("index")) or 0) == self.choice):
                 reason = self._choice(choice, raw, at)
-                if reason == "error" and not error:
+                if (reason == "error" or choice.get("error")) and not error:
                     error = choice.get("error") or _FINISHED_WITH_ERROR
         if payload.get("usage") or "x_groq" in payload:
             self._usage(payload)
         if error:
-            self._fail(error)
+            self.fail(error if isinstance(error, dict) else payload)
         return True
 
     def word(self, data: bytes) -> bool:
@@ -79,7 +90,7 @@ class OpenAIChat(TaggedDialect):
             self._finish(reason)
         self._report(usage)
         if reason == "error":
-            self._fail(_FINISHED_WITH_ERROR)
+            self.fail(_FINISHED_WITH_ERROR)
         return True
 
     def _meta(self, id: str | None, model: str | None) -> None:
@@ -103,19 +114,15 @@ class OpenAIChat(TaggedDialect):
         if usage is not None:
             self.sink.handle(NormalizedEvent(T.USAGE, usage=usage))
 
-    def _fail(self, error: Any) -> None:
-        self.flush()
-        self.sink.handle(error_event(error, "error"))
-
     def _choice(self, choice: dict[str, Any], raw: bytes, at: int) -> str | None:
         """One choice of a chunk; returns its finish_reason."""
         delta = choice.get("delta")
         if isinstance(delta, dict):
             self._delta(delta, raw, "choices", at, "delta")
         else:
-            if words(choice.get("text")):  # legacy completions
+            if choice.get("text"):  # legacy completions
                 self._unknown = set()
-                self.content(choice["text"])
+                self._content(choice["text"])
             if isinstance(choice.get("message"), dict):
                 self._snapshot(choice["message"], raw, "choices", at, "message")
         reason = choice.get("finish_reason")
@@ -138,18 +145,13 @@ class OpenAIChat(TaggedDialect):
             self._reasoning(delta)
         content = delta.get("content")
         if content:
-            if type(content) is str:
-                self.content(content)
-            elif isinstance(content, list):
-                self._parts(content)
+            self._content(content)
         if not _OTHERS.isdisjoint(delta):
             self._others(delta, raw, *path)
 
     def _others(self, delta: dict[str, Any], raw: bytes, *path: str | int) -> None:
         """Refusals and calls, behind the content."""
-        if words(delta.get("refusal")):
-            self.flush()
-            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, None, delta["refusal"], kind="refusal"))
+        self._refuse(wording(delta.get("refusal")))
         calls = delta.get("tool_calls")
         if isinstance(calls, dict):
             calls = [calls] if calls else None
@@ -159,41 +161,62 @@ class OpenAIChat(TaggedDialect):
             for i, call in enumerate(entries):
                 self._call(call, len(entries) > 1, raw, *path, "tool_calls", i)
         legacy = delta.get("function_call")
-        if isinstance(legacy, dict) and legacy:
+        if isinstance(legacy, dict) and legacy and not calls:
             self.flush()
-            self._call({"function": legacy}, False, raw, *path)
+            self._legacy(legacy, raw, *path, "function_call")
 
-    def _parts(self, parts: list[Any]) -> None:
-        """Content as a list of typed parts (Mistral and others)."""
-        for part in parts:
-            if isinstance(part, str):
-                self.content(part)
-            elif isinstance(part, dict):
-                if words(part.get("text")) and part.get("type") in ("text", "output_text", None):
-                    self.content(part["text"])
-                elif part.get("type") in ("thinking", "reasoning"):
-                    inner = part.get("thinking") or part.get("text") or part.get("reasoning")
-                    pieces = [p.get("text") if isinstance(p, dict) else p for p in inner] if isinstance(inner, list) else [inner]
-                    for piece in pieces:
-                        self._think(words(piece), text(part.get("signature")))
-                elif part.get("type") not in ("text", None):
-                    self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
+    def _refuse(self, said: str | None) -> None:
+        if said:
+            self.flush()
+            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, None, said, kind="refusal"))
+
+    def _content(self, content: Any) -> None:
+        """Content: a string, or typed parts in a list or alone (rule 22; Mistral and others)."""
+        if isinstance(content, str):
+            self.content(content)
+            return
+        for part in content if isinstance(content, list) else [content]:
+            kind = text(part.get("type")) if isinstance(part, dict) else None
+            if kind in _WORDS:
+                for said, signature in pieces(part):
+                    self._say(said, signature)
+            elif kind in _THOUGHTS:
+                for said, signature in pieces(part):
+                    self._think(said, signature)
+            elif kind == "refusal":
+                self._refuse(wording(part.get("refusal")) or wording(part))
+            else:
+                self.flush()
+                self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block=part))
+
+    def _say(self, said: str | None, signature: str | None) -> None:
+        """A piece of text, or the signature of the text before it."""
+        if said:
+            self.content(said)
+        if signature:
+            self.flush()
+            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, None, signature=signature))
 
     def _reasoning(self, delta: dict[str, Any]) -> None:
         """Up to three copies of the same reasoning in one delta: one channel is taken; signatures from any."""
-        details = delta.get("reasoning_details")
-        details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
-        plain = words(delta.get("reasoning_content")) or words(delta.get("reasoning"))
-        if plain is None and isinstance(delta.get("reasoning"), dict):
-            plain = words(delta["reasoning"].get("content")) or words(delta["reasoning"].get("text"))
-        self._think(plain, None)
-        for detail in details:
-            thought = None if plain else words(detail.get("text")) or words(detail.get("summary"))
-            self._think(thought, text(detail.get("signature")))
-            if text(detail.get("data")):
-                self.flush()
-                self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**detail, "type": "redacted_thinking"}))
-        self._think(None, text(delta.get("reasoning_signature")))
+        taken = False
+        for key in _SAME_REASONING:
+            found = pieces(delta.get(key))
+            for said, signature in found:
+                self._think(None if taken else said, signature)
+            taken = taken or any(said for said, _signature in found)
+        for key in _DETAILS:
+            details = delta.get(key)
+            details = [d for d in details if isinstance(d, dict)] if isinstance(details, list) else []
+            for detail in details:
+                if text(detail.get("data")):
+                    self.flush()
+                    self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, None, block={**detail, "type": "redacted_thinking"}))
+                for said, signature in pieces(detail):
+                    self._think(None if taken else said, signature)
+            taken = taken or any(wording(detail) for detail in details)
+        for key in _SIGNATURES:
+            self._think(None, text(delta.get(key)))
 
     def _think(self, thought: str | None, signature: str | None) -> None:
         if thought:
@@ -205,17 +228,34 @@ class OpenAIChat(TaggedDialect):
     def _call(self, call: dict[str, Any], sibling: bool, raw: bytes, *path: str | int) -> None:
         function: dict[str, Any] = next((f for f in (call.get("function"), call.get("custom")) if isinstance(f, dict)), {})
         index, id_, name = number(call.get("index")), text(call.get("id")), text(function.get("name"))
-        given = function.get("arguments", function.get("input"))
-        fragment: str | ValueText | None = words(given)
-        if isinstance(given, (dict, list)):
-            key = "arguments" if "arguments" in function else "input"
-            fragment = ValueText(exactly(given, raw, *path, "function", key) if "function" in call and path[-1:] != ("delta",) else given)
+        index = None if index is not None and index < 0 else index
         extra = {k: v for k, v in call.items() if k in ("extra_content", "provider_metadata") and v}
-        self._called(index, id_, name, fragment, sibling, extra or None)
+        if isinstance(call.get("custom"), dict) and function is call["custom"]:
+            self._custom(index, id_, name, wording(function.get("input")), sibling, extra)
+            return
+        self._called(index, id_, name, _given(function, raw, *path, "function"), sibling, extra or None)
+
+    def _legacy(self, function: dict[str, Any], raw: bytes, *path: str | int) -> None:
+        """The one call of a choice in the old form; some upstreams say all of it again in every chunk (rule 21)."""
+        name, fragment = text(function.get("name")), _given(function, raw, *path)
+        if name:
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, _LEGACY, name=name, fragment=fragment, restated=True))
+        elif fragment:
+            self.sink.delta(T.TOOL_INPUT_DELTA, _LEGACY, fragment)
+
+    def _custom(self, index: int | None, id_: str | None, name: str | None, free: str | None, sibling: bool, extra: dict[str, Any]) -> None:
+        """A custom tool's call, which takes free text (rule 19)."""
+        if id_ or name or (sibling and index is None):
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=free, sibling=sibling, kind=FREE,
+                                             extra={**extra, "item_type": CUSTOM}))
+        elif free:
+            self.sink.delta(T.TOOL_INPUT_DELTA, index, free)
 
     def _called(self, index: int | None, id_: str | None, name: str | None, fragment: str | ValueText | None, sibling: bool = False,
                 extra: dict[str, Any] | None = None) -> None:
         """A call's start, or a fragment of its arguments."""
+        if index is not None and index < 0:
+            index = None
         if id_ or name or (sibling and index is None):
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, index, id=id_, name=name, fragment=fragment, sibling=sibling, extra=extra))
         elif fragment:
@@ -227,30 +267,55 @@ class OpenAIChat(TaggedDialect):
         """A `message` where a delta is due restates everything (fine print 15)."""
         blocks: list[dict[str, Any]] = []
         tags = ThinkTags()
-        thinking = text(message.get("reasoning_content")) or text(message.get("reasoning"))
-        if thinking:
-            blocks.append({"type": "thinking", "thinking": thinking})
+        thought = next((stated for key in (*_SAME_REASONING, *_DETAILS) if (stated := pieces(message.get(key)))), None)
+        if thought:
+            blocks.append(_thought(thought))
         content = message.get("content")
-        parts = content if isinstance(content, list) else [content]
-        for part in parts:
-            said = text(part.get("text")) if isinstance(part, dict) else text(part)
-            if isinstance(part, dict) and part.get("type") == "thinking":
-                inner = part.get("thinking")
-                said = "".join(text(p.get("text")) or "" for p in inner if isinstance(p, dict)) if isinstance(inner, list) else text(inner)
-                blocks.append({"type": "thinking", "thinking": said or ""})
-            elif said:
-                for is_thinking, piece in [*tags.feed(said), *tags.flush()]:
+        for part in content if isinstance(content, list) else [content]:
+            kind = text(part.get("type")) if isinstance(part, dict) else None
+            if kind in _THOUGHTS:
+                blocks.append(_thought(pieces(part)))
+            elif kind in _WORDS and (said := wording(part)):
+                for is_thinking, piece in [*tags.feed(mend(said)), *tags.flush()]:
                     kind = "thinking" if is_thinking else "text"
                     blocks.append({"type": kind, kind: piece})
-        if text(message.get("refusal")):
-            blocks.append({"type": "refusal", "refusal": message["refusal"]})
+        if refused := wording(message.get("refusal")):
+            blocks.append({"type": "refusal", "refusal": mend(refused)})
         calls = message.get("tool_calls")
         for i, call in enumerate(calls if isinstance(calls, list) else ()):
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict):
-                given = function.get("arguments")
-                if isinstance(given, dict):
-                    given = compact(exactly(given, raw, *path, "tool_calls", i, "function", "arguments"))
-                blocks.append({"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")), "arguments": text(given)})
+            if isinstance(call, dict):
+                blocks += _stated_call(call, raw, *path, "tool_calls", i)
+        if isinstance(message.get("function_call"), dict) and not calls:
+            blocks += _stated_call({"function": message["function_call"]}, raw, *path)
         if blocks:
             self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks))
+
+
+def _given(function: dict[str, Any], raw: bytes, *path: str | int) -> str | ValueText | None:
+    """The argument text that a function, which stands at `path` in `raw`, brings."""
+    key = "arguments" if "arguments" in function else "input"
+    given = function.get(key)
+    return ValueText(exactly(given, raw, *path, key)) if isinstance(given, (dict, list)) else words(given)
+
+
+def _thought(stated: list[tuple[str | None, str | None]]) -> dict[str, Any]:
+    """A thinking block of a whole message."""
+    block = {"type": "thinking", "thinking": mend("".join(said for said, _signature in stated if said))}
+    signature = next((signature for _said, signature in stated if signature), None)
+    return {**block, "signature": signature} if signature else block
+
+
+def _stated_call(call: dict[str, Any], raw: bytes, *path: str | int) -> list[dict[str, Any]]:
+    """A call of a whole message, in the form that a SNAPSHOT has; nothing if it is none."""
+    if isinstance(call.get("custom"), dict):
+        custom = call["custom"]
+        return [{"type": "tool_use", "id": text(call.get("id")), "name": text(custom.get("name")), "arguments": wording(custom.get("input")),
+                 "kind": FREE, "extra": {"item_type": CUSTOM}}]
+    function = call.get("function")
+    if not isinstance(function, dict):
+        return []
+    given = function.get("arguments")
+    if isinstance(given, dict):
+        key = "function" if path[-2:-1] == ("tool_calls",) else "function_call"
+        given = compact(exactly(given, raw, *path, key, "arguments"))
+    return [{"type": "tool_use", "id": text(call.get("id")), "name": text(function.get("name")), "arguments": text(given)}]

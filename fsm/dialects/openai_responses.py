@@ -12,50 +12,21 @@ that is no summary says so in `part`, the call of a custom tool in `item_type`, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any
 
 from fsm import _tables as T
-from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
-from fsm.dialects.base import Dialect, Sink, error_event, number, text, words
-from fsm.dialects.responses_items import (CALLS, CONTENT, CUSTOM, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, as_object, fields_of, is_json, kind_of,
+from fsm.blocks import FREE, OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.dialects.base import Dialect, Sink, number, text, wording
+from fsm.dialects.failures import error_event
+from fsm.dialects.responses_items import (CALLS, CONTENT, CUSTOM, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, fields_of, is_json, kind_of,
                                           read_part, stated_parts)
+from fsm.dialects.responses_memory import Item, Items
 from fsm.events import NormalizedEvent
 
-_ITEMS_KEPT = 64  # items that are remembered while they stream
+_SAYS, _THINKS = frozenset({"message"}), frozenset({"reasoning"})
 _VENDOR_EVENT = re.compile(r"response\.(\w+_call|\w+_call_\w+|mcp_list_tools|tool_search\w*|audio\w*|compaction\w*)\.")
-
-
-class _Item:
-    """What must be known of an item to read what comes next of it: its name and its parts, no content."""
-
-    __slots__ = ("done", "fields", "id", "parts", "quoted")
-
-    def __init__(self) -> None:
-        self.id: str | None = None
-        self.done = False
-        self.fields: dict[str, Any] = {}
-        self.parts: dict[tuple[str, int], None] = {}  # (kind, address) of each block, in order of appearance
-        self.quoted = False  # the free text of a custom tool stands in a JSON string that is open
-
-    def places(self) -> list[int]:
-        """The addresses of its parts, each once, in order of appearance."""
-        return list(dict.fromkeys([address for _kind, address in self.parts]))
-
-    def addresses(self, kind: str, base: int) -> Iterator[int]:
-        """The addresses of the parts of a kind, beginning at `base`; where they end, those that follow."""
-        known = [a for k, a in self.parts if k == kind and base <= a < base + ROOM]
-        return chain(known, range(max(known) + 1 if known else base, base + ROOM))
-
-    def first(self, kind: str) -> int | None:
-        """The address of the first part of a kind."""
-        for k, address in self.parts:
-            if k == kind:
-                return address
-        return None
 
 
 class OpenAIResponses(Dialect):
@@ -69,7 +40,7 @@ class OpenAIResponses(Dialect):
         super().__init__(sink, choice)
         self._unknown = {"id", "model"}  # metadata to look for, until content begins
         self._created = False
-        self._items: dict[int, _Item] = {}  # by output_index
+        self._items = Items()
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type")
@@ -85,10 +56,7 @@ class OpenAIResponses(Dialect):
             self._meta(payload)
             self._end(payload, raw)
             return True
-        if payload.get("error") or word == "error":
-            self._error(payload, raw)
-            return True
-        return False if word in ("ping", "keepalive") else None
+        return False if word in ("ping", "keepalive") else self.strange(payload, event)
 
     def word(self, data: bytes) -> bool:
         return data.strip() == b"[DONE]"  # no part of this dialect, and often there
@@ -98,7 +66,7 @@ class OpenAIResponses(Dialect):
         kind = {T.TEXT_DELTA: TEXT, T.THINKING_DELTA: THINKING}.get(event)
         if kind is None or index is None:
             return index
-        item = self._items.get(index // PER_ITEM)
+        item = self._items.known(index // PER_ITEM)
         return index if item is not None and (kind, index) in item.parts else -1
 
     # ------------------------------------------------------------ the response
@@ -148,6 +116,9 @@ class OpenAIResponses(Dialect):
         blocks: list[dict[str, Any]] = []
         for i, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
+                known = self._items.known(i)
+                if known is not None and not known.done and len(known.parts) > 1 and kind_of(item) == known.kind:
+                    self._parts(item, i, True)  # the last chance to see which deltas were one part
                 self._restate(blocks, item, raw, (*path, "output", i))
         self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks or None, id=text(response.get("id")), model=text(response.get("model"))))
         if error or status in ("failed", "cancelled"):
@@ -155,36 +126,14 @@ class OpenAIResponses(Dialect):
         elif status not in ("queued", "in_progress"):
             details = response.get("incomplete_details")
             reason = text(details.get("reason")) if isinstance(details, dict) else None
-            for index, known in self._items.items():
-                self._unquote(known, index * PER_ITEM)
             self.sink.handle(NormalizedEvent(T.STOP_REASON, reason=reason or ("incomplete" if status == "incomplete" else "completed")))
             self.sink.handle(NormalizedEvent(T.MESSAGE_STOP))
 
     def _error(self, payload: dict[str, Any], raw: bytes) -> None:
         """Nested or flat; in the flat form `type` is only the event's name."""
-        error = payload.get("error") or {key: value for key, value in payload.items() if key != "type"}
-        self.sink.handle(error_event(error, "error"))
+        self.fail(payload.get("error") or {key: value for key, value in payload.items() if key != "type"})
 
     # ------------------------------------------------------------ items
-
-    def _index(self, payload: dict[str, Any], id_: str | None) -> int | None:
-        """The output_index; where it is missing, the one of the item of that id."""
-        index = number(payload.get("output_index"))
-        if index is not None and index >= 0:
-            return index
-        if id_:
-            for i, item in self._items.items():
-                if item.id == id_:
-                    return i
-        return None
-
-    def _item(self, index: int) -> _Item:
-        item = self._items.get(index)
-        if item is None:
-            if len(self._items) >= _ITEMS_KEPT:
-                del self._items[next(iter(self._items))]
-            item = self._items[index] = _Item()
-        return item
 
     def _added(self, payload: dict[str, Any], raw: bytes) -> None:
         if isinstance(payload.get("item"), dict):
@@ -197,43 +146,37 @@ class OpenAIResponses(Dialect):
     def _item_begins(self, wire: dict[str, Any], payload: dict[str, Any], raw: bytes) -> None:
         self._unknown = set()  # content begins: a start would be a second attempt now
         id_, kind, fields = text(wire.get("id")), kind_of(wire), fields_of(wire)
-        index = self._index(payload, id_)
-        if index is None and id_:
-            index = max(self._items, default=-1) + 1
-        if index is not None:
-            if index in self._items and self._items[index].done:
-                del self._items[index]  # another item there
-            item = self._item(index)
-            item.id, item.fields = id_, fields
+        index, item = self._items.begin(self._items.brought(wire, payload))
+        item.id, item.call_id, item.kind, item.fields = id_, text(wire.get("call_id")), kind, fields
         if kind in CALLS:
             given = arguments_of(wire, raw, ("item",))
-            whole = given is not None and (kind == CUSTOM or is_json(given))
-            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(wire.get("call_id")) or id_, name=text(wire.get("name")),
-                                      input=given if whole else None, fragment=None if whole else given, extra=fields or None))
+            item.free = kind == CUSTOM
+            whole = given is not None and (item.free or is_json(given))
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=item.call_id or id_, name=text(wire.get("name")),
+                                      input=given if whole else None, fragment=None if whole else given, extra=fields or None,
+                                      kind=FREE if item.free else None))
         elif kind == "message":
             self._parts(wire, index, False)
-        elif kind not in ("reasoning", None) and index is not None:
+        elif kind not in ("reasoning", None):
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address_of(index), kind=OPAQUE, block=wire))
 
     def _item_ends(self, wire: dict[str, Any], payload: dict[str, Any], raw: bytes) -> None:
         """An item in full: fills in what was not streamed of it, and ends it."""
         self._unknown = set()
         id_, kind = text(wire.get("id")), kind_of(wire)
-        index = self._index(payload, id_)
+        index = self._items.brought(wire, payload, kind)
         address = address_of(index)
         if index is not None:
-            self._item(index).done = True
+            self._items.at(index).done = True
         if kind in CALLS:
-            if index is not None:
-                self._unquote(self._item(index), index * PER_ITEM)
             call_id = text(wire.get("call_id")) or id_
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address, id=call_id, name=text(wire.get("name")), input=arguments_of(wire, raw, ("item",)),
-                                      extra=fields_of(wire) or None, restated=True))
+                                      extra=fields_of(wire) or None, restated=True, kind=FREE if kind == CUSTOM else None))
             self.sink.handle(NormalizedEvent(T.TOOL_USE_STOP, None if call_id else address, id=call_id))
         elif kind == "message" or kind == "reasoning":
             self._parts(wire, index, True)
             if index is not None:
-                for at in self._item(index).places():
+                for at in self._items.at(index).places():
                     self.sink.handle(NormalizedEvent(T.BLOCK_STOP, at))
         elif kind is not None and index is not None:
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address, kind=OPAQUE, block=wire, restated=True))
@@ -243,19 +186,27 @@ class OpenAIResponses(Dialect):
 
     def _parts(self, wire: dict[str, Any], index: int | None, restated: bool) -> None:
         """The parts that a message or reasoning item states."""
-        item = self._item(index) if index is not None else _Item()
+        item = self._items.at(index) if index is not None else Item()
         fields = fields_of(wire)
         places: dict[tuple[str, int], Iterator[int]] = {}
-        for kind, base, said, extra in stated_parts(wire):
+        joins: dict[int | None, list[int]] = {}
+        stated = stated_parts(wire)
+        for kind, base, said, extra in stated:
             address = None
             if index is not None:
                 base += index * PER_ITEM
-                address = next(places.setdefault((kind, base), item.addresses(kind, base)), base)
+                if (kind, base) not in places:
+                    runs = item.runs(kind, base) if restated else []
+                    alike = len([1 for k, b, _said, _extra in stated if k == kind and b + index * PER_ITEM == base])
+                    joined = {run[0]: run for run in runs if len(run) > 1} if len(runs) == alike else {}
+                    places[kind, base] = iter([run[0] for run in runs]) if joined else item.addresses(kind, base)
+                    joins |= joined
+                address = next(places[kind, base], base)
                 if said is None and kind == THINKING and (streamed := item.first(kind)) is not None:
                     address = streamed  # it states no text, but some was streamed
-                item.parts[kind, address] = None
+                item.parts[kind, address] = True
             self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block=extra if kind == OPAQUE else {**extra, **fields} or None,
-                                      restated=restated))
+                                      restated=restated, joins=joins.get(address)))
             fields = {"item_id": fields["item_id"]} if "item_id" in fields else {}  # the rest stands on the first block only
 
     def _restate(self, blocks: list[dict[str, Any]], wire: dict[str, Any], raw: bytes, path: tuple[str | int, ...]) -> None:
@@ -264,7 +215,7 @@ class OpenAIResponses(Dialect):
         fields = fields_of(wire)
         if kind in CALLS:
             blocks.append({"type": "tool_use", "id": text(wire.get("call_id")) or text(wire.get("id")), "name": text(wire.get("name")),
-                           "arguments": arguments_of(wire, raw, path), "extra": fields or None})
+                           "arguments": arguments_of(wire, raw, path), "extra": fields or None, "kind": FREE if kind == CUSTOM else None})
         elif kind == "message" or kind == "reasoning":
             for block_kind, _base, said, extra in stated_parts(wire):
                 blocks.append(extra if block_kind == OPAQUE else {"type": block_kind, block_kind: said or "", **extra, **fields})
@@ -274,20 +225,23 @@ class OpenAIResponses(Dialect):
 
     # ------------------------------------------------------------ parts
 
-    def _part(self, payload: dict[str, Any], kind: str, key: str) -> tuple[int | None, dict[str, Any]]:
-        """The address of the part that an event is about, and the fields of its item if this is the first to be heard of it."""
-        index = self._index(payload, text(payload.get("item_id")))
+    def _part(self, payload: dict[str, Any], kind: str, key: str, bounded: bool) -> tuple[int | None, dict[str, Any]]:
+        """The address of the part that an event is about, and the fields of its item if this is the first to be heard of it.
+
+        `bounded`: the event begins the part, or states it in full.
+        """
+        index = self._items.meant(payload, _THINKS if kind == THINKING else _SAYS)
         if index is None:
             return None, {}
         if key not in payload and (other := "content_index" if key == "summary_index" else "summary_index") in payload:
             key = other  # whatever the event calls itself
         base = index * PER_ITEM + (SUMMARY if key == "summary_index" else CONTENT)
         address = base + min(max(number(payload.get(key)) or 0, 0), ROOM - 1)
-        item = self._item(index)
+        item = self._items.at(index)
         if (kind, address) in item.parts:
             return address, {}
         fields = item.fields if not item.parts else {"item_id": item.id} if item.id else {}
-        item.parts[kind, address] = None
+        item.parts[kind, address] = bounded
         return address, fields
 
     def _text(self, payload: dict[str, Any], raw: bytes) -> None:
@@ -301,12 +255,17 @@ class OpenAIResponses(Dialect):
 
     def _say(self, event: int, payload: dict[str, Any], kind: str, key: str) -> None:
         delta = payload.get("delta")
-        if delta and isinstance(delta, str):
-            self.sink.delta(event, self._part(payload, kind, key)[0], delta)
+        if not isinstance(delta, str):
+            delta = wording(delta)
+        if delta:
+            self.sink.delta(event, self._part(payload, kind, key, False)[0], delta)
+        signature = text(payload.get("signature")) if kind == THINKING and "signature" in payload else None
+        if signature:
+            self.sink.handle(NormalizedEvent(T.SIGNATURE_DELTA, self._part(payload, kind, key, False)[0], signature=signature))
 
     def _refusal(self, payload: dict[str, Any], raw: bytes) -> None:
-        if words(payload.get("delta")):
-            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, self._part(payload, REFUSAL, "content_index")[0], payload["delta"], kind=REFUSAL))
+        if delta := wording(payload.get("delta")):
+            self.sink.handle(NormalizedEvent(T.TEXT_DELTA, self._part(payload, REFUSAL, "content_index", False)[0], delta, kind=REFUSAL))
 
     def _part_added(self, payload: dict[str, Any], raw: bytes) -> None:
         self._state(payload, payload.get("part"), False)
@@ -332,12 +291,16 @@ class OpenAIResponses(Dialect):
         if read is None:
             return
         kind, said, extra = read
-        address, fields = self._part(payload, kind, "summary_index" if part.get("type") == "summary_text" else "content_index")
+        address, fields = self._part(payload, kind, "summary_index" if part.get("type") == "summary_text" else "content_index", True)
         if said or not restated:
-            self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block={**extra, **fields} or None, restated=restated))
+            joins = None
+            if restated and address is not None:
+                base = address - address % PER_ITEM + (SUMMARY if address % PER_ITEM < CONTENT else CONTENT)
+                joins = self._items.at(address // PER_ITEM).settle(kind, base, address)
+            self.sink.handle(NormalizedEvent(T.BLOCK_START, address, said, kind=kind, block={**extra, **fields} or None, restated=restated, joins=joins))
 
     def _annotation(self, payload: dict[str, Any], raw: bytes) -> None:
-        address = self._part(payload, TEXT, "content_index")[0]
+        address = self._part(payload, TEXT, "content_index", False)[0]
         if address is not None and isinstance(payload.get("annotation"), dict):
             self.sink.handle(NormalizedEvent(T.OPAQUE_BLOCK, address, block={"annotations": [payload["annotation"]]}))
 
@@ -346,39 +309,32 @@ class OpenAIResponses(Dialect):
     def _arguments_delta(self, payload: dict[str, Any], raw: bytes) -> None:
         delta = payload.get("delta")
         if delta and isinstance(delta, str):
-            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(self._index(payload, text(payload.get("item_id")))), delta)
+            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(self._items.meant(payload, CALLS)), delta)
 
     def _arguments_done(self, payload: dict[str, Any], raw: bytes) -> None:
-        index = self._index(payload, text(payload.get("item_id")))
+        index = self._items.meant(payload, CALLS)
         given = arguments_of(payload, raw)
         if given is not None:
             self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), name=text(payload.get("name")),
                                       input=given, restated=True))
 
     def _free_text(self, payload: dict[str, Any], raw: bytes) -> None:
-        """A custom tool takes text, not JSON: it becomes the one string of an object as it comes."""
-        delta = words(payload.get("delta"))
-        if delta:
-            index = self._index(payload, text(payload.get("item_id")))
-            fragment = json.dumps(delta, ensure_ascii=False)[1:-1]
-            if index is not None and not self._item(index).quoted:
-                self._item(index).quoted = True
-                fragment = '{"input":"' + fragment
-            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(index), fragment)
+        """A custom tool takes text, not JSON (rule 19)."""
+        delta = wording(payload.get("delta"))
+        if not delta:
+            return
+        index = self._items.meant(payload, CALLS)
+        if index is None or self._items.at(index).free:
+            self.sink.delta(T.TOOL_INPUT_DELTA, address_of(index), delta)
+            return
+        self._items.at(index).free = True
+        self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), fragment=delta, kind=FREE, restated=True))
 
     def _free_text_done(self, payload: dict[str, Any], raw: bytes) -> None:
-        index = self._index(payload, text(payload.get("item_id")))
-        if index is not None:
-            self._unquote(self._item(index), index * PER_ITEM)
-        if isinstance(payload.get("input"), str):
-            given = as_object(payload["input"])
-            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(index), id=text(payload.get("call_id")), input=given, restated=True))
-
-    def _unquote(self, item: _Item, address: int) -> None:
-        """Close the object that a custom tool's text was put into."""
-        if item.quoted:
-            item.quoted = False
-            self.sink.delta(T.TOOL_INPUT_DELTA, address, '"}')
+        given = wording(payload.get("input"))
+        if given:
+            self.sink.handle(NormalizedEvent(T.TOOL_USE_START, address_of(self._items.meant(payload, CALLS)), id=text(payload.get("call_id")), input=given,
+                                      kind=FREE, restated=True))
 
 
 _READERS: dict[str, Callable[[OpenAIResponses, dict[str, Any], bytes], None]] = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fsm.arguments import exactly, loads
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
-from fsm.dialects.base import text, words
+from fsm.dialects.base import pieces, text, wording
 from fsm.values import cleaned, compact, says_nothing
 
 PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
@@ -68,7 +67,7 @@ def read_part(part: Any) -> tuple[str, str | None, dict[str, Any]] | None:
     extra = _further(part)
     if part["type"] == "reasoning_text":
         extra["part"] = "reasoning_text"
-    return kind, words(part.get("refusal" if kind == REFUSAL else "text")), extra
+    return kind, wording(part.get("refusal") if kind == REFUSAL else part.get("text") or {**part, "text": None}), extra
 
 
 def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[str, Any]]]:
@@ -93,15 +92,13 @@ def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[
     return found
 
 
-def as_object(free: str) -> str:
-    """A custom tool's free text as the arguments of a call."""
-    return '{"input":' + json.dumps(free, ensure_ascii=False) + "}"
-
-
 def arguments_of(item: dict[str, Any], raw: bytes, path: tuple[str | int, ...] = ()) -> str | None:
-    """The arguments that a call, which stands at `path` in `raw`, states, as JSON text; None where it states nothing, or only an empty object."""
+    """The arguments that a call, which stands at `path` in `raw`, states, as JSON text; None where it states nothing, or only an empty object.
+
+    Those of a custom tool are free text (rule 19).
+    """
     if item.get("type") == CUSTOM:
-        return as_object(item["input"]) if words(item.get("input")) else None
+        return wording(item.get("input"))
     given = item.get("arguments")
     if isinstance(given, dict):
         return compact(exactly(given, raw, *path, "arguments")) if given else None

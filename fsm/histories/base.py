@@ -125,6 +125,12 @@ def dumps(value: Any) -> str:
         return values.compact(value)
 
 
+def free_text(block: Block) -> str:
+    """What a custom tool was given: free text, which stands in the input as one string (rule 19)."""
+    text = (block.get("input") or {}).get("input", block.get("raw_input"))
+    return text if isinstance(text, str) else ""
+
+
 def without(block: Block, *keys: str) -> Block:
     """The block without these fields."""
     return {key: value for key, value in block.items() if key not in keys}

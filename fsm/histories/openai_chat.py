@@ -13,7 +13,8 @@ import re
 from typing import Any
 
 from fsm.blocks import REFUSAL, TEXT, THINKING, TOOL
-from fsm.histories.base import Block, Writer
+from fsm.dialects.responses_items import CUSTOM
+from fsm.histories.base import Block, Writer, free_text
 
 
 class ChatWriter(Writer):
@@ -49,8 +50,11 @@ class ChatWriter(Writer):
         return [entry]
 
     def _call(self, number: int, block: Block) -> dict[str, Any]:
-        call: dict[str, Any] = {"id": self.call_id(number, block), "type": "function",
-                                "function": {"name": self.name(number, block), "arguments": self.text(block)}}
+        call: dict[str, Any] = {"id": self.call_id(number, block)}
+        if block.get("item_type") == CUSTOM:
+            call |= {"type": "custom", "custom": {"name": self.name(number, block), "input": free_text(block)}}
+        else:
+            call |= {"type": "function", "function": {"name": self.name(number, block), "arguments": self.text(block)}}
         return call | {key: block[key] for key in ("extra_content", "provider_metadata") if key in block}
 
     def _reasoning(self, blocks: list[tuple[int, Block]], calls: bool) -> dict[str, Any]:

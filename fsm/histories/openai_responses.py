@@ -11,10 +11,9 @@ import re
 from itertools import groupby
 from typing import Any
 
-from fsm.arguments import loads
 from fsm.blocks import REFUSAL, TEXT, THINKING, TOOL
 from fsm.dialects.responses_items import CUSTOM
-from fsm.histories.base import Block, Writer, without
+from fsm.histories.base import Block, Writer, free_text, without
 
 _MESSAGE, _REASONING = "message", "reasoning"
 _FAMILY = {TEXT: _MESSAGE, REFUSAL: _MESSAGE, THINKING: _REASONING}
@@ -69,7 +68,7 @@ class ResponsesWriter(Writer):
         fields = without(block, "type", "id", "name", "input", "invalid", "raw_input", "item_id", "item_type")
         call = {"call_id": self.call_id(number, block), "name": self.name(number, block), **({"id": block["item_id"]} if block.get("item_id") else {})}
         if block.get("item_type") == CUSTOM:
-            return {"type": CUSTOM, **call, "input": _free_text(block), **fields}
+            return {"type": CUSTOM, **call, "input": free_text(block), **fields}
         return {"type": "function_call", **call, "arguments": self.text(block), "status": "completed", **fields}
 
 
@@ -91,16 +90,3 @@ def _part(block: Block) -> dict[str, Any]:
         return {"type": REFUSAL, REFUSAL: block[REFUSAL]}
     return {"type": "output_text", "text": block[TEXT], "annotations": block.get("annotations", []),
             **({"logprobs": block["logprobs"]} if "logprobs" in block else {})}
-
-
-def _free_text(block: Block) -> str:
-    """What a custom tool was given; the dialect put it into an object."""
-    given = block.get("input") or {}
-    raw = str(block.get("raw_input") or "")
-    if not given and raw:
-        try:
-            given = loads(raw)
-        except ValueError:
-            return raw
-    text = given.get("input", "") if isinstance(given, dict) else raw
-    return text if isinstance(text, str) else raw
