@@ -67,7 +67,7 @@ def unreachable(d: Draft) -> None:
 BROKEN: list[tuple[str, Callable[[Draft], Any]]] = [
     ("states: ids must be 0..11, each once", lambda d: d.states["ERRORED"].update(id=9)),
     ("events: ids must be 0..19, each once", lambda d: d.events["PING"].update(id=40)),
-    ("anomalies: ids must be 0..37, each once", lambda d: d.anomalies["bad_json"].update(id=0)),
+    ("anomalies: ids must be 0..38, each once", lambda d: d.anomalies["bad_json"].update(id=0)),
     ("state STREAMING.text: unknown parent NOWHERE", lambda d: d.states["STREAMING.text"].update(parent="NOWHERE")),
     ("the one with id 0, and only it, must be initial", lambda d: d.states["STREAMING.idle"].update(initial=True)),
     ("transition PING from live: no reason given (why)", lambda d: d.transition("PING", "live").pop("why")),
@@ -86,7 +86,7 @@ BROKEN: list[tuple[str, Callable[[Draft], Any]]] = [
     ("undecided: TEXT_DELTA [owned] in STREAMING.text", lambda d: d.transitions.remove(d.transition("TEXT_DELTA", "STREAMING.text", "owned"))),
     ("undecided: PING in COMPLETED", lambda d: d.transition("PING", "ended")["event"].remove("PING")),
     ("action juggle is never used", lambda d: d.actions.update(juggle={"about": "x"})),
-    ("anomaly strange must be used by a transition or say which layer records it", lambda d: d.anomalies.update(strange={"id": 38, "about": "x"})),
+    ("anomaly strange must be used by a transition or say which layer records it", lambda d: d.anomalies.update(strange={"id": 39, "about": "x"})),
     ("anomaly late_delta must be used by a transition or say which layer records it", lambda d: d.anomalies["late_delta"].update(by="reader")),
     ("group nobody is never used", lambda d: d.groups.update(nobody=["COMPLETED"])),
     ("state STREAMING.odd is unreachable", unreachable),

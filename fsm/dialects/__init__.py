@@ -13,6 +13,7 @@ from fsm.dialects.bedrock import BedrockConverse
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.cohere import Cohere
 from fsm.dialects.dsh import Dsh
+from fsm.dialects.failures import failure
 from fsm.dialects.gemini import Gemini
 from fsm.dialects.gemini_interactions import GeminiInteractions
 from fsm.dialects.ollama import Ollama
@@ -67,7 +68,7 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
     9. `done` is a boolean beside a `message` or a `response` -> ollama;
     10. an event key, an event name or an exception of Bedrock Converse -> bedrock-converse;
     11. an error that is numbered, or says its message beside its type -> openai-responses (with a `kind`: canonical); in Anthropic's shape
-        -> anthropic; any other error object -> openai-chat, the plainest reader of errors.
+        -> anthropic; any other object that speaks of a failure (rule 20) -> openai-chat, the plainest reader of errors.
     """
     word = payload.get("type")
     if not isinstance(word, str):
@@ -100,4 +101,4 @@ def detect(payload: dict[str, Any], event: str | None) -> str | None:
         return Canonical.name if "kind" in payload else OpenAIResponses.name
     if word == "error" and isinstance(error, dict) and "type" in error and "code" not in error:
         return Anthropic.name
-    return OpenAIChat.name if error else None
+    return OpenAIChat.name if error or failure(payload, event) is not None else None

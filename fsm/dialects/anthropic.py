@@ -28,7 +28,7 @@ class Anthropic(Dialect):
 
     def __init__(self, sink: Sink, choice: int = 0) -> None:
         super().__init__(sink, choice)
-        self._thinking: set[int | None] = set()  # where thinking was seen: a signature there is its own, whatever carries it (rule 22)
+        self._thinking: set[int | None] | None = None  # where thinking was seen: a signature there is its own, whatever carries it (rule 22)
 
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type")
@@ -146,15 +146,18 @@ class Anthropic(Dialect):
         if event == T.THINKING_DELTA:
             self._thinks(index)
         signature = text(delta.get("signature")) if "signature" in delta else None
-        if signature and event == T.TEXT_DELTA and index not in self._thinking:
+        own = self._thinking is not None and index in self._thinking
+        if signature and event == T.TEXT_DELTA and not own:
             self.sink.handle(NormalizedEvent(event, index, said or None, signature=signature))
             return
         if said and isinstance(said, str):
             self.sink.delta(event, index, said)
-        if signature and index in self._thinking:
+        if signature and own:
             self.signature(index, signature)
 
     def _thinks(self, index: int | None) -> None:
+        if self._thinking is None:
+            self._thinking = set()
         if len(self._thinking) < _PLACES_KEPT:
             self._thinking.add(index)
 

@@ -55,7 +55,7 @@ class BedrockConverse(Dialect):
             if isinstance(inner, dict):
                 beside = {} if "contentBlockIndex" in inner or "contentBlockIndex" not in payload else {"contentBlockIndex": payload["contentBlockIndex"]}
                 _READERS[key](self, {**inner, **beside} if beside else inner, raw, key)
-        error = payload.get("error") or _exception(payload, event)
+        error = _exception(payload, event) or (payload if payload.get("error") else None)
         if error:
             self.fail(error)
         if named or error:

@@ -22,10 +22,9 @@ class Canonical(Dialect):
     def decode(self, payload: dict[str, Any], event: str | None, raw: bytes) -> bool | None:
         word = payload.get("type", event)
         if not isinstance(word, str) or word not in self._SPOKEN:
-            return None
-        normalized = NormalizedEvent.from_dict({**payload, "type": word})
-        error = payload.get("error")
-        if word == "error" and isinstance(error, dict):
-            normalized = NormalizedEvent.from_dict({"kind": error.get("type"), **error, "type": word})
-        self.sink.handle(normalized)
+            return self.strange(payload, event)
+        if word == "error":
+            self.fail({key: value for key, value in payload.items() if key != "type"})
+            return True
+        self.sink.handle(NormalizedEvent.from_dict({**payload, "type": word}))
         return word != "ping"

@@ -30,7 +30,7 @@ _REMARKS = ("message", "msg", "detail", "details", "title")
 #: blocks that a vendor puts its own status into
 _BLOCKS = ("baseresp", "status", "header", "response", "result", "meta", "data", "body", "xgroq")
 
-_KINDS = ("type", "errortype", *_CODES, "status", "name")
+_KINDS = ("kind", "type", "errortype", *_CODES, "status", "name")
 _TEXTS = (*_COMPLAINTS, "message", "detail", "details", "msg", "statusmsg", "statusmessage", "description", "reason", "title", *_ERRORS)
 _WELL = frozenset({"", "ok", "okay", "success", "successful", "succeeded", "none", "null", "done", "complete", "completed", "finished", "pong", "ping",
                    "heartbeat", "keepalive", "connected", "true", "normal"})

@@ -48,7 +48,7 @@ class Gemini(Dialect):
         if isinstance(wrapped, dict) and not self.KEYS.isdisjoint(wrapped):  # Code Assist
             payload, path = wrapped, ("response",)
         if payload.get("error"):
-            self.fail(_named(payload["error"]))
+            self.fail(_named(payload["error"] if isinstance(payload["error"], dict) else payload))
             return True
         if self.KEYS.isdisjoint(payload):
             return self.strange(payload, event)

@@ -131,7 +131,8 @@ class OpenAIResponses(Dialect):
 
     def _error(self, payload: dict[str, Any], raw: bytes) -> None:
         """Nested or flat; in the flat form `type` is only the event's name."""
-        self.fail(payload.get("error") or {key: value for key, value in payload.items() if key != "type"})
+        error = payload.get("error")
+        self.fail(error if isinstance(error, dict) else {key: value for key, value in payload.items() if key != "type"})
 
     # ------------------------------------------------------------ items
 
