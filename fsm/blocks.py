@@ -50,13 +50,20 @@ class Block:
         if self.signed:
             block["signatures"] = _stretches(text, self.signed)
         if self.extra:
-            block |= self.extra
+            _add(block, self.extra)
         return block
 
     def is_empty(self) -> bool:
         if len(self.buffer) or self.text or self.signature or self.kind == OPAQUE:
             return False
         return self.kind != THINKING or not self.extra  # encrypted reasoning has fields and no text
+
+
+def _add(block: dict[str, Any], extra: dict[str, Any]) -> None:
+    """Add a vendor's own fields, which never stand for what the block holds."""
+    for key, value in extra.items():
+        if key not in block:
+            block[key] = value
 
 
 def _stretches(text: str, signed: list[tuple[int, int, str]]) -> list[dict[str, Any]]:
@@ -129,7 +136,7 @@ class Call(Block):
     def canonical(self) -> dict[str, Any]:
         block: dict[str, Any] = {"type": TOOL, "id": self.id, "name": self.name, "input": self.input or {}}
         if self.extra:
-            block |= self.extra
+            _add(block, self.extra)
         if self.invalid:
             block["invalid"] = self.invalid
             block["raw_input"] = self.raw

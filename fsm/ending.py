@@ -239,6 +239,15 @@ class Ending:
         else:
             acc.open_opaque(NormalizedEvent(T.OPAQUE_BLOCK, None, block=block))
 
+    def _nameless(self, text: str) -> Call | None:
+        """The first call of which only arguments were streamed that `text` repeats or goes on."""
+        for call in self._acc.calls.kept():
+            if call.made_up and call.name is None and not call.sealed:
+                streamed = call.buffer.text()
+                if text.startswith(streamed if call.free else streamed.strip()):
+                    return call
+        return None
+
     def _snapshot_call(self, block: dict[str, Any]) -> Call | None:
         """The call that `block` restates; None if it came only there and was opened now."""
         acc = self._acc
@@ -247,6 +256,9 @@ class Ending:
         if call is None:
             same = [c for c in acc.calls.kept() if c.name == block.get("name")] if not id_ or any(c.made_up for c in acc.calls.kept()) else []
             call = same[0] if len(same) == 1 else None
+        if call is None and (call := self._nameless(text)) is not None:
+            acc.calls.supplement(call, NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), extra=block.get("extra"), restated=True,
+                                                       kind=block.get("kind")))
         if call is None:
             acc.note("snapshot_used", f"the call {id_!r} came only in the restatement")
             event = NormalizedEvent(T.TOOL_USE_START, None, id=id_, name=block.get("name"), input=text or None, extra=block.get("extra"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import Any
 
 import fsm
@@ -57,9 +59,35 @@ def first_difference(a: Any, b: Any, path: str = "") -> str | None:
     return None if a == b else f"{path}: {a!r} is not {b!r}"
 
 
+_TOLD_AS = {"TextDelta": "text", "ThinkingDelta": "thinking"}
+
+
+def loss(seen: dict[str, Any]) -> str | None:
+    """How what the caller was told is not what the message holds, or None: each character once, each block finished once (R-94).
+
+    Only of streams whose caller hears of deltas.
+    """
+    told = {"text": Counter[str](), "thinking": Counter[str]()}
+    finished: list[int] = []
+    for event in chain.from_iterable(seen["told"]):
+        if event["event"] in _TOLD_AS:
+            told[_TOLD_AS[event["event"]]].update(event["text"])
+        elif event["event"] == "BlockFinished":
+            finished.append(event["index"])
+    kept = {"text": Counter[str](), "thinking": Counter[str]()}
+    for block in (seen["outcome"]["message"] or seen["outcome"]["partial"])["content"]:
+        if block["type"] in ("text", "refusal", "thinking"):
+            kept["thinking" if block["type"] == "thinking" else "text"].update(block[block["type"]])
+    if told != kept:
+        return f"told {told}, kept {kept}"
+    return None if len(finished) == len(set(finished)) else f"finished twice: {finished}"
+
+
 def disagreement(chunks: list[bytes], dialect: str = "auto", engines: tuple[str, ...] = TIERS, **options: Any) -> str | None:
     """How the first engine that differs from the reference does, or None."""
     want = observe(engines[0], chunks, dialect, **options)
+    if options.get("deltas") != "none" and (lost := loss(want)) is not None:
+        return f"{engines[0]}: {lost}"
     for engine in engines[1:]:
         got = observe(engine, chunks, dialect, **options)
         if got != want:

@@ -128,7 +128,7 @@ class GeminiInteractions(Dialect):
 
     def _delta(self, payload: dict[str, Any], raw: bytes) -> None:
         index, delta = number(payload.get("index")), _object(payload, "delta")
-        kind = delta.get("type")
+        kind = delta.get("type") or ("text" if "text" in delta else None)
         said: str | ValueText | None
         if kind == "text":
             said, event = wording(delta.get("text") or delta.get("content")), T.TEXT_DELTA

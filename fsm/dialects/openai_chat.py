@@ -44,7 +44,7 @@ class OpenAIChat(TaggedDialect):
         if not choices and not error:
             if "choices" not in payload and not isinstance(payload.get("usage"), dict) and not str(payload.get("object", "")).startswith(_WHOLE):
                 return self.strange(payload, event)
-            error = payload if event == "error" else refusal(payload)
+            error = refusal(payload)
             if error is None and type(choices) is not list and not isinstance(payload.get("usage"), dict):
                 return False
         if self._unknown:
