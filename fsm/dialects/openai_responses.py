@@ -117,7 +117,7 @@ class OpenAIResponses(Dialect):
         for i, item in enumerate(output if isinstance(output, list) else ()):
             if isinstance(item, dict):
                 known = self._items.known(i)
-                if known is not None and not known.done and len(known.parts) > 1 and kind_of(item) == known.kind:
+                if known is not None and known.counts and not known.done and kind_of(item) == known.kind:
                     self._parts(item, i, True)  # the last chance to see which deltas were one part
                 self._restate(blocks, item, raw, (*path, "output", i))
         self.sink.handle(NormalizedEvent(T.SNAPSHOT, content=blocks or None, id=text(response.get("id")), model=text(response.get("model"))))
@@ -197,11 +197,11 @@ class OpenAIResponses(Dialect):
             if index is not None:
                 base += index * PER_ITEM
                 if (kind, base) not in places:
-                    runs = item.runs(kind, base) if restated else []
+                    runs = item.runs(kind, base) if restated and item.counts else []
                     alike = len([1 for k, b, _said, _extra in stated if k == kind and b + index * PER_ITEM == base])
-                    joined = {run[0]: run for run in runs if len(run) > 1} if len(runs) == alike else {}
-                    places[kind, base] = iter([run[0] for run in runs]) if joined else item.addresses(kind, base)
-                    joins |= joined
+                    if len(runs) == alike:
+                        joins |= {run[0]: run for run in runs if len(run) > 1}
+                    places[kind, base] = iter([run[0] for run in runs]) if len(runs) == alike else item.addresses(kind, base)
                 address = next(places[kind, base], base)
                 if said is None and kind == THINKING and (streamed := item.first(kind)) is not None:
                     address = streamed  # it states no text, but some was streamed
@@ -242,6 +242,7 @@ class OpenAIResponses(Dialect):
         if (kind, address) in item.parts:
             return address, {}
         fields = item.fields if not item.parts else {"item_id": item.id} if item.id else {}
+        item.counts = item.counts or (not bounded and bool(item.parts))
         item.parts[kind, address] = bounded
         return address, fields
 

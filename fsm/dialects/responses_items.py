@@ -67,7 +67,8 @@ def read_part(part: Any) -> tuple[str, str | None, dict[str, Any]] | None:
     extra = _further(part)
     if part["type"] == "reasoning_text":
         extra["part"] = "reasoning_text"
-    return kind, wording(part.get("refusal") if kind == REFUSAL else part.get("text") or {**part, "text": None}), extra
+    said = part.get("refusal" if kind == REFUSAL else "text")
+    return kind, said or None if type(said) is str else wording(part if said is None else said), extra
 
 
 def stated_parts(item: dict[str, Any]) -> list[tuple[str, int, str | None, dict[str, Any]]]:

@@ -1,8 +1,10 @@
 cimport cython
 
+from fsm.dialects.base cimport number, text
+
 cdef class Item:
     cdef public object id, call_id, kind
-    cdef public bint claimed, done, free
+    cdef public bint claimed, counts, done, free
     cdef public dict fields, parts
     cpdef list places(self)
     cpdef addresses(self, kind, base)
@@ -13,6 +15,7 @@ cdef class Item:
 cdef class Items:
     cdef dict _aliases, _items
     cpdef Item known(self, index)
+    @cython.locals(item=Item)
     cpdef Item at(self, index)
     cpdef tuple begin(self, index)
     cpdef meant(self, dict payload, kinds)

@@ -19,13 +19,14 @@ _KEPT = 64  # items, and names of items that no item has, that are remembered
 class Item:
     """What must be known of an item to read what comes next of it."""
 
-    __slots__ = ("call_id", "claimed", "done", "fields", "free", "id", "kind", "parts")
+    __slots__ = ("call_id", "claimed", "counts", "done", "fields", "free", "id", "kind", "parts")
 
     def __init__(self) -> None:
         self.id: str | None = None
         self.call_id: str | None = None
         self.kind: str | None = None  # as it began, None if nothing was heard of that
         self.claimed = False  # an event has named it
+        self.counts = False  # deltas alone opened a part behind another one
         self.done = False
         self.fields: dict[str, Any] = {}
         #: (kind, address) of each block, in order of appearance -> whether its part is bounded: it was announced, or stated in full
@@ -54,7 +55,7 @@ class Item:
 
     def settle(self, kind: str, base: int, address: int) -> list[int] | None:
         """The run that a part belongs to which is stated in full at `address`; None if it came only there. It is bounded from now on."""
-        for run in self.runs(kind, base):
+        for run in self.runs(kind, base) if self.counts else ():
             if address in run:
                 for at in run:
                     self.parts[kind, at] = True
@@ -85,10 +86,12 @@ class Items:
     def at(self, index: int) -> Item:
         """The item at an output_index, which is heard of now."""
         item = self._items.get(index)
-        if item is None:
-            if len(self._items) >= _KEPT:
-                del self._items[next(iter(self._items))]
-            item = self._items[index] = Item()
+        return self._new(index) if item is None else item
+
+    def _new(self, index: int) -> Item:
+        if len(self._items) >= _KEPT:
+            del self._items[next(iter(self._items))]
+        item = self._items[index] = Item()
         return item
 
     def begin(self, index: int | None) -> tuple[int, Item]:
