@@ -170,7 +170,7 @@ class TestReport:
 
     def test_headline_of_the_peers_has_the_vendors_clients(self, monkeypatch):
         monkeypatch.setattr(peers, "version", lambda name: "1")
-        keys = [Key("openai-chat", "compiled"), Key("openai-chat", "openai"), Key("openai-chat", "litellm")]
+        keys = [Key("openai-chat", suite.ENGINES[-1]), Key("openai-chat", "openai"), Key("openai-chat", "litellm")]
         compared = peers.Comparison({key: Result(1.0, 10.0 ** i, 1) for i, key in enumerate(keys)}, ["httpx-sse"])
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in peers.headline(compared).splitlines()[2:]]
         assert rows == [["openai 1", "-", "10", "-", "-"]]
