@@ -11,7 +11,8 @@ from benchmarks import fooled, gates, instructions, linear, peers, report, suite
 from benchmarks.measure import ROUNDS, measure
 from fsm import BACKEND
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+ROOT = Path(__file__).resolve().parent.parent
+README, RESULTS, FOOLED = ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md", ROOT / "spec" / "FOOLED.md"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -24,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--peers", action="store_true", help="also compare with the packages of requirements-peers.txt that are installed")
     p.add_argument("--fooled", action="store_true", help="no figures: run our broken streams through the vendors' own clients, and say what they do")
     p.add_argument("--picture", type=Path, metavar="FILE", help="draw the table as a PNG (needs matplotlib)")
-    p.add_argument("--write-readme", action="store_true", help="write what is printed between the README's markers")
+    p.add_argument("--write-readme", action="store_true", help="write it all into benchmarks/RESULTS.md, or spec/FOOLED.md, and some rows into README.md")
     return p
 
 
@@ -53,13 +54,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser().parse_args(argv)
     if args.fooled:
         try:
-            text = fooled.table()
+            survey = fooled.survey()
         except ImportError as missing:
             print(f"{missing}: pip install -r benchmarks/requirements-peers.txt", file=sys.stderr)
             return 2
+        text = fooled.page(survey)
         print(text)
         if args.write_readme:
-            report.write_readme(README, text, "fooled")
+            report.write_section(README, fooled.telling(survey), "fooled")
+            FOOLED.write_text(text, encoding="utf-8")
         return 0
     if (args.gates or args.instructions) and BACKEND != "compiled":
         print("fsm._speedups is not built: gates and instruction counts are about the compiled engine", file=sys.stderr)
@@ -79,13 +82,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     by_length = measure(suite.cases(suite.length_keys()), args.rounds)
     how = report.origin(args.rounds)
     parts = [how, report.ratios(results), report.lengths(by_length)]
+    short = [report.headline(results)]
     if args.peers:
-        parts.append(peers.table(args.rounds))
+        compared = peers.compare(args.rounds)
+        parts.append(peers.table(compared))
+        short.append(peers.headline(compared))
     text = "\n\n".join(parts)
     print(text)
     print("\n" + (report.draw(args.picture, results, how) if args.picture else "no picture: --picture FILE draws one"))
     if args.write_readme:
-        report.write_readme(README, text)
+        report.write_section(README, "\n\n".join(short))
+        report.write_section(RESULTS, text)
     return 0
 
 

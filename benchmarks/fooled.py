@@ -1,8 +1,9 @@
-"""What fools the vendors' own clients: our broken streams (tests/corpus) and, where ../shared/corpus is there, what upstreams really sent.
+"""What misleads the vendors' own clients: our broken streams (tests/corpus) and, if ../shared/corpus is there, what upstreams really sent.
 
-`python -m benchmarks --fooled` runs every stream through the client's stream helper and through deltafsm and says what the helper did where
-the two do not agree: all verdicts come from that run. That our own answer is the right one is what tests/test_corpus.py and
-tests/test_shared_corpus.py prove. Errors that the helper raises for broken streams, and its documented refusals, are no faults of it.
+`python -m benchmarks --fooled` runs every stream through the client's stream helper and through deltafsm, and says what the helper did where
+the two disagree: all verdicts come from that run. With --write-readme they go into spec/FOOLED.md, and those of `TELLING` into the README.
+That our own answer is right is proved by tests/test_corpus.py and tests/test_shared_corpus.py. If the helper raises an error for a broken
+stream, or refuses one as its documentation says, it is not at fault.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill as _fill
 from typing import Any, NamedTuple
 
 import fsm
@@ -37,6 +39,22 @@ KINDS = {
 }
 #: what a client's helper raises by its documentation where a message is cut or filtered: then the other way is asked
 REFUSALS = ("LengthFinishReasonError", "ContentFilterFinishReasonError")
+#: the rows of the README: the case, and its fault in few words
+TELLING = {
+    "anthropic_cut_mid_tool_input": "cut inside a call's arguments",
+    "openai_length_drops_calls": "stopped by length, one call cut",
+    "anthropic_duplicate_tool_ids": "two calls with the same id",
+    "anthropic_same_id_start_again": "a finished call, started again",
+    "openai_name_never_arrives": "a tool name that never arrives",
+    "openai_tool_index_from_one": "tool indexes that start at 1",
+    "openai_arguments_double_encoded": "arguments encoded as JSON twice",
+    "anthropic_signature_after_block_stop": "a signature after its block's stop",
+    "openai_usage_zero_after_nonzero": "a last usage report of zeros",
+    "responses_completed_empty_output": "a final response without output",
+}
+_HOW = ("Each row stands for one kind of fault and one thing that the client does with it. It gives one example (for captured streams: the upstreams), "
+        "the number of such streams, and what deltafsm gives, which is also what the tests demand. If the client raises an error for a stream that holds "
+        "no message, it is right and not listed. Where its stream helper refuses cut messages by its documentation, the sum of its plain stream is judged.")
 
 
 class Stream(NamedTuple):
@@ -45,6 +63,7 @@ class Stream(NamedTuple):
     dialect: str
     body: bytes
     tools: Any
+    name: str = ""
 
 
 class Row(NamedTuple):
@@ -53,6 +72,11 @@ class Row(NamedTuple):
     verdict: str
     ours: str
     fault: str
+    name: str
+
+
+def fill(text: str) -> str:
+    return _fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def streams() -> Iterator[Stream]:
@@ -61,7 +85,7 @@ def streams() -> Iterator[Stream]:
         case = json.loads(path.read_text(encoding="utf-8"))
         if case["dialect"] in officials.WAYS:
             kind = next(kind for kind, names in KINDS.items() if re.search(names, path.stem))
-            yield Stream(kind, case["fault"], case["dialect"], path.with_suffix(".sse").read_bytes(), case.get("tools"))
+            yield Stream(kind, case["fault"], case["dialect"], path.with_suffix(".sse").read_bytes(), case.get("tools"), path.stem)
     index = PUBLIC / "INDEX.jsonl"
     for line in index.read_text(encoding="utf-8").splitlines() if index.exists() else ():
         entry = json.loads(line)
@@ -80,7 +104,7 @@ def judge(stream: Stream) -> Row | None:
     if verdict is None:
         return None
     client = "anthropic" if stream.dialect == "anthropic" else "openai"
-    return Row(stream.kind, f"{client}, {way}", verdict, given(outcome), stream.fault)
+    return Row(stream.kind, f"{client}, {way}", verdict, given(outcome), stream.fault, stream.name)
 
 
 def raised(outcome: fsm.Outcome, error: str) -> str | None:
@@ -92,15 +116,15 @@ def wrong(outcome: fsm.Outcome, answer: officials.Facts) -> str | None:
     partial = outcome.to_dict()
     message = partial["message"] or partial["partial"]
     if not outcome.completed:
-        return "takes a broken stream for a whole message" + (", its call to be run" if answer["calls"] else "")
+        return "reports a complete message" + (" and a call" if answer["calls"] else "")
     runnable = [[b["name"], b["input"]] for b in message["content"] if b["type"] == "tool_use" and not b.get("invalid")]
     calls = [call[1:] for call in answer["calls"]]
     if len(calls) > len(runnable) and (message["dropped_calls"] or any(b.get("invalid") for b in message["content"])):
-        return "hands out a call that must not run"
+        return "returns a call that must not run"
     if any(not isinstance(call[1], dict) for call in calls):
-        return "hands out arguments that are no JSON"
+        return "returns arguments that are not JSON"
     if calls != runnable:
-        return "loses calls" if len(calls) < len(runnable) else "hands out wrong calls"
+        return "loses calls" if len(calls) < len(runnable) else "returns wrong calls"
     if len({call[0] for call in answer["calls"]}) < len(calls):
         return "gives two calls one id"
     got = officials.ours(message)
@@ -118,24 +142,50 @@ def given(outcome: fsm.Outcome) -> str:
     return "the message; the bad call is marked invalid" if message.invalid_calls else "the message"
 
 
-def table() -> str:
-    """Every kind of fault and verdict with how many streams have it, and one of them."""
-    rows: dict[tuple[str, ...], list[str]] = {}
-    asked = 0
-    for stream in streams():
-        asked += 1
-        row = judge(stream)
-        if row is not None:
-            rows.setdefault(row[:4], []).append(row.fault)
-    order = [*KINDS, REAL]
-    body = []
-    for (kind, way, verdict, ours), faults in sorted(rows.items(), key=lambda item: (order.index(item[0][0]), item[0][1:])):
-        what = ", ".join(dict.fromkeys(faults)) if kind == REAL else faults[0]
-        body.append([kind, what, str(len(faults)), way, verdict, ours])
-    fooled = sum(map(len, rows.values()))
-    text = (f"`python -m benchmarks --fooled`: deltafsm {fsm.__version__}, anthropic {version('anthropic')}, openai {version('openai')}, "
-            f"{datetime.date.today():%Y-%m-%d}. Of {asked} streams, {fooled} crash the vendor's own client or fool it. For each kind of fault: one example "
-            "(for captured streams: the upstreams), how many streams, what the client does, what deltafsm gives, which is what the tests "
-            "demand of it. An error that the client raises for a stream without a message is right, and where its helper refuses cut messages by "
-            "its documentation, its sum of the plain stream is judged.\n\n")
-    return text + markdown(["fault", "for example", "streams", "client", "what the client does", "what deltafsm gives"], body)
+class Survey(NamedTuple):
+    """How many streams were asked, and the rows of those that the client got wrong."""
+
+    asked: int
+    rows: list[Row]
+
+
+def survey() -> Survey:
+    judged = [judge(stream) for stream in streams()]
+    return Survey(len(judged), [row for row in judged if row is not None])
+
+
+def page(found: Survey) -> str:
+    """All of it: for every kind of fault and verdict one stream and how many there are."""
+    text = ("# Streams that crash or mislead the vendors' own clients\n\nGenerated by `python -m benchmarks --fooled --write-readme`: do not edit.\n\n"
+            + fill(f"{_counts(found)} Versions: deltafsm {fsm.__version__}, {_versions()}. Date of the run: {datetime.date.today():%Y-%m-%d}.")
+            + "\n\n" + fill(_HOW) + "\n")
+    for kind in (*KINDS, REAL):
+        rows: dict[tuple[str, str, str], list[str]] = {}
+        for row in found.rows:
+            if row.kind == kind:
+                rows.setdefault((row.client, row.verdict, row.ours), []).append(row.fault)
+        body = []
+        for facts, faults in sorted(rows.items()):
+            example = ", ".join(dict.fromkeys(faults)) if kind == REAL else faults[0]
+            body.append([example.replace("<", r"\<"), str(len(faults)), *facts])
+        if body:
+            first = "upstreams" if kind == REAL else "for example"
+            text += f"\n## {kind}\n\n" + markdown([first, "streams", "client", "what the client does", "what deltafsm gives"], body) + "\n"
+    return text
+
+
+def telling(found: Survey) -> str:
+    """The rows of the README."""
+    rows = {row.name: row for row in found.rows if row.name in TELLING}
+    body = [[words, row.client.partition(",")[0], row.verdict, row.ours.removeprefix("the message; ")]
+            for name, words in TELLING.items() if (row := rows.get(name)) is not None]
+    head = f"{_counts(found)} Ten of them, with {_versions()}; [spec/FOOLED.md](spec/FOOLED.md) lists them all, and `python -m benchmarks --fooled` runs them:"
+    return f"{fill(head)}\n\n" + markdown(["the stream", "client", "what the client does", "deltafsm"], body)
+
+
+def _counts(found: Survey) -> str:
+    return f"Of {found.asked} streams, {len(found.rows)} crash the vendor's own client or make it return something wrong."
+
+
+def _versions() -> str:
+    return f"anthropic {version('anthropic')} and openai {version('openai')}"

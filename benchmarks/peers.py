@@ -11,13 +11,13 @@ import importlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks import suite
-from benchmarks.data import Stream
-from benchmarks.measure import Case, Key, measure
+from benchmarks.data import DIALECTS, Stream
+from benchmarks.measure import Case, Key, Result, measure
 from benchmarks.report import markdown, ratio
 
 Content = list[dict[str, Any]]
@@ -276,6 +276,7 @@ PEERS: dict[str, tuple[tuple[str, ...], Callable[[Stream, Sequence[bytes]], Run]
     "pydantic-ai-slim": (("anthropic", "openai-chat"), _pydantic_ai),
     "litellm": (("openai-chat",), _litellm),
 }
+OFFICIAL = ("anthropic", "openai", "google-genai")  # the vendors' own
 
 
 def cases() -> tuple[list[Case], list[str]]:
@@ -293,17 +294,43 @@ def cases() -> tuple[list[Case], list[str]]:
     return found, missing
 
 
-def table(rounds: int) -> str:
-    """Each peer's time per delta, and how many times as long that is as deltafsm takes for the same bytes in the same run."""
+class Comparison(NamedTuple):
+    """What a run measured: each peer and, for the same bytes, deltafsm; and which peers are not installed."""
+
+    results: Mapping[Key, Result]
+    missing: Sequence[str]
+
+    def named(self, key: Key) -> str:
+        return f"deltafsm, {key.engine}" if key.engine in suite.ENGINES else f"{key.engine} {version(key.engine)}"
+
+    def times(self) -> dict[Key, float]:
+        """How many times as long each takes as deltafsm."""
+        base = {key.dialect: r.seconds for key, r in self.results.items() if key.engine in suite.ENGINES}
+        return {key: r.seconds / base[key.dialect] for key, r in self.results.items()}
+
+
+def compare(rounds: int) -> Comparison:
     found, missing = cases()
     own = suite.cases(Key(d, "compiled" if "compiled" in suite.ENGINES else "python", size=suite.SHORT) for d in dict.fromkeys(c.key.dialect for c in found))
-    results = measure([*own, *found], rounds)
-    base = {case.key.dialect: results[case.key].seconds for case in own}
+    return Comparison(measure([*own, *found], rounds), missing)
+
+
+def table(compared: Comparison) -> str:
+    """Each peer's time per delta, and how many times as long that is as deltafsm takes for the same bytes in the same run."""
+    times = compared.times()
     body = []
-    for key, r in sorted(results.items(), key=lambda item: (item[0].dialect, item[1].seconds)):
-        name = f"deltafsm, {key.engine}" if key.engine in suite.ENGINES else f"{key.engine} {version(key.engine)}"
-        body.append([name, key.dialect, f"{r.per_delta:,.2f}", ratio(r.seconds / base[key.dialect]), ratio(r.ratio)])
+    for key, r in sorted(compared.results.items(), key=lambda item: (item[0].dialect, item[1].seconds)):
+        body.append([compared.named(key), key.dialect, f"{r.per_delta:,.2f}", ratio(times[key]), ratio(r.ratio)])
     text = ("Other ways to the same message, 200 deltas in 4 KiB chunks, every answer checked (the peers' HTTP client over a mock transport "
             "is part of their figure where they read through one):\n\n")
     text += markdown(["way", "stream", "µs per delta", "time, × deltafsm", "speed, × orjson.loads"], body)
-    return text + (f"\n\nNot installed: {', '.join(missing)}." if missing else "")
+    return text + (f"\n\nNot installed: {', '.join(compared.missing)}." if compared.missing else "")
+
+
+def headline(compared: Comparison) -> str:
+    """The rows of the README: one for each vendor's client, a column for each dialect."""
+    ways: dict[str, dict[str, str]] = {}
+    for key, times in compared.times().items():
+        if key.engine in OFFICIAL:
+            ways.setdefault(compared.named(key), {})[key.dialect] = f"{times:,.0f}"
+    return markdown(["time, × deltafsm", *DIALECTS], [[way, *(found.get(d, "-") for d in DIALECTS)] for way, found in ways.items()])

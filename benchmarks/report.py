@@ -1,4 +1,4 @@
-"""What `python -m benchmarks` prints, draws and writes into the README."""
+"""What `python -m benchmarks` prints, draws, and writes into README.md and benchmarks/RESULTS.md."""
 
 from __future__ import annotations
 
@@ -59,6 +59,16 @@ def ratios(results: Mapping[Key, Result]) -> str:
     return text + markdown(["engine, deltas", *(f"{f}, {c}" for f, c in COLUMNS)], body)
 
 
+def headline(results: Mapping[Key, Result]) -> str:
+    """The rows of the README: ASCII in chunks of 4 KiB, without the engines that are for tests."""
+    body = []
+    for engine, mode in rows():
+        if engine in ("afternoon", "compiled") or (engine, mode) == ("python", "none"):
+            name = LABELS.get(engine, f"deltafsm, {engine}, deltas {mode}")
+            body.append([name, *(ratio(results[Key(d, engine, mode, size=length(engine))].ratio) for d in DIALECTS)])
+    return markdown(["speed, × orjson.loads", *DIALECTS], body)
+
+
 def lengths(results: Mapping[Key, Result]) -> str:
     """Whole messages by length; the message without deltas shows what a message costs by itself."""
     body = []
@@ -72,8 +82,8 @@ def lengths(results: Mapping[Key, Result]) -> str:
     return text + markdown(["engine, message", "µs per message", "µs per delta", "speed, × orjson.loads"], body)
 
 
-def write_readme(path: Path, text: str, section: str = "benchmarks") -> None:
-    """Put `text` between the markers of a section."""
+def write_section(path: Path, text: str, section: str = "benchmarks") -> None:
+    """Put `text` between the markers of a section of a page."""
     opening, closing = f"<!-- {section} -->", f"<!-- /{section} -->"
     old = path.read_text(encoding="utf-8")
     before, begin, rest = old.partition(opening)

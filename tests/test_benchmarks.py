@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from benchmarks import __main__ as main
-from benchmarks import gates, linear, measure, report, suite
+from benchmarks import gates, linear, measure, peers, report, suite
 from benchmarks.afternoon import PARSERS
 from benchmarks.data import DIALECTS, FLAVOURS, Stream, huge, make
 from benchmarks.measure import Case, Key, Result, WrongAnswerError
@@ -163,15 +163,40 @@ class TestReport:
         line = next(line for line in text.splitlines() if "python, 0 deltas" in line)
         assert [cell.strip() for cell in line.split("|")[2:5]] == ["10.0 / 10.0 / 10.0 / 10.0", "-", "0.5 / 0.5 / 0.5 / 0.5"]
 
-    def test_readme_is_written_between_the_markers(self, tmp_path):
+    def test_headline_is_short(self):
+        text = report.headline({key: Result(2.0, 1.0, 1) for key in suite.table_keys()})
+        assert text.count("2.0 |") == 4 * (text.count("\n") - 1)
+        assert max(map(len, text.splitlines())) <= 120
+
+    def test_headline_of_the_peers_has_the_vendors_clients(self, monkeypatch):
+        monkeypatch.setattr(peers, "version", lambda name: "1")
+        keys = [Key("openai-chat", suite.ENGINES[-1]), Key("openai-chat", "openai"), Key("openai-chat", "litellm")]
+        compared = peers.Comparison({key: Result(1.0, 10.0 ** i, 1) for i, key in enumerate(keys)}, ["httpx-sse"])
+        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in peers.headline(compared).splitlines()[2:]]
+        assert rows == [["openai 1", "-", "10", "-", "-"]]
+        assert peers.table(compared).endswith("Not installed: httpx-sse.")
+
+    def test_everything_is_written_to_its_place(self, monkeypatch, tmp_path, capsys):
+        for name in ("README", "RESULTS"):
+            monkeypatch.setattr(main, name, tmp_path / name)
+            (tmp_path / name).write_text("<!-- benchmarks -->\n<!-- /benchmarks -->\n", encoding="utf-8")
+        monkeypatch.setattr(main, "measure", lambda keys, rounds: {key: Result(2.0, 1.0, 1) for key in keys})
+        monkeypatch.setattr(main.suite, "cases", lambda keys: list(keys))
+        assert main.main(["--write-readme"]) == 0
+        readme, results = ((tmp_path / name).read_text(encoding="utf-8") for name in ("README", "RESULTS"))
+        assert "speed, × orjson.loads" in readme
+        assert results.partition("-->\n")[2].partition("\n<!--")[0] in capsys.readouterr().out
+        assert len(readme) < 1500 < len(results)
+
+    def test_text_is_written_between_the_markers(self, tmp_path):
         path = tmp_path / "README.md"
         path.write_text("a\n<!-- benchmarks -->\nold\n<!-- /benchmarks -->\nb\n", encoding="utf-8")
         for text in ("one", "two"):
-            report.write_readme(path, text)
+            report.write_section(path, text)
         assert path.read_text(encoding="utf-8") == "a\n<!-- benchmarks -->\ntwo\n<!-- /benchmarks -->\nb\n"
         path.write_text("no markers", encoding="utf-8")
         with pytest.raises(ValueError, match="no <!-- benchmarks -->"):
-            report.write_readme(path, "x")
+            report.write_section(path, "x")
 
 
 def test_every_benchmark_runs_and_has_the_right_answer():

@@ -16,15 +16,15 @@ from helpers import CORPUS, ROOT  # noqa: E402
 
 VERDICTS = {
     "anthropic_data_only_frames": ("framing", "raises AssertionError"),
-    "anthropic_cut_mid_tool_input": ("arguments", "takes a broken stream for a whole message, its call to be run"),
+    "anthropic_cut_mid_tool_input": ("arguments", "reports a complete message and a call"),
     "anthropic_duplicate_tool_ids": ("indexes and ids", "gives two calls one id"),
-    "anthropic_max_tokens_partial_tool": ("begin and end", "hands out a call that must not run"),
+    "anthropic_max_tokens_partial_tool": ("begin and end", "returns a call that must not run"),
     "anthropic_usage_cumulative": None,
-    "openai_arguments_double_encoded": ("arguments", "hands out arguments that are no JSON"),
+    "openai_arguments_double_encoded": ("arguments", "returns arguments that are not JSON"),
     "openai_error_object_then_done": None,
-    "openai_eof_without_finish": ("begin and end", "takes a broken stream for a whole message"),
-    "openai_length_drops_calls": ("begin and end", "hands out a call that must not run"),
-    "openai_name_never_arrives": ("names of tools", "hands out wrong calls"),
+    "openai_eof_without_finish": ("begin and end", "reports a complete message"),
+    "openai_length_drops_calls": ("begin and end", "returns a call that must not run"),
+    "openai_name_never_arrives": ("names of tools", "returns wrong calls"),
     "openai_tool_index_from_one": ("indexes and ids", "raises IndexError"),
     "openai_usage_zero_after_nonzero": ("usage", "wrong usage"),
     "responses_completed_empty_output": ("begin and end", "loses calls"),
@@ -44,7 +44,25 @@ def test_a_clean_stream_fools_nobody(dialect: str):
     assert fooled.judge(fooled.Stream("text", "none", dialect, data.make(dialect, 20).body, None)) is None
 
 
-def test_the_readme_has_a_table():
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- fooled -->")[2].partition("<!-- /fooled -->")[0]
-    assert section.count("\n| ") > 30
-    assert all(f"\n| {kind} " in section for kind in (*fooled.KINDS, fooled.REAL))
+def test_the_page_has_every_kind_of_fault():
+    page = (ROOT / "spec" / "FOOLED.md").read_text(encoding="utf-8")
+    assert page.count("\n| ") > 60
+    assert all(f"\n## {kind}\n" in page for kind in (*fooled.KINDS, fooled.REAL))
+
+
+def test_the_rows_of_the_readme_are_those_of_a_run():
+    judged = [fooled.judge(stream) for stream in fooled.streams() if stream.name in fooled.TELLING]
+    assert len(judged) == len(fooled.TELLING) == 10
+    table = fooled.telling(fooled.Survey(0, [row for row in judged if row is not None])).partition("\n\n")[2]
+    assert table.count("\n") == 11
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert table == readme.partition("<!-- fooled -->")[2].partition("\n<!-- /fooled -->")[0].partition("\n\n")[2]
+
+
+def test_a_page_is_grouped_by_kind_and_verdict():
+    row = fooled.Row("text", "openai, chat", "wrong text", "the message", "a <tag>", "")
+    page = fooled.page(fooled.Survey(5, [row, row._replace(fault="another"), row._replace(kind="usage", verdict="wrong usage")]))
+    assert "Of 5 streams, 3 crash" in page
+    assert page.index("\n## usage\n") < page.index("\n## text\n")
+    line = next(line for line in page.splitlines() if "wrong text" in line)
+    assert [cell.strip() for cell in line.split("|")[1:-1]] == [r"a \<tag>", "2", "openai, chat", "wrong text", "the message"]

@@ -317,7 +317,7 @@ def half_done(n: int) -> tuple[list[fsm.Reconstructor], int]:
 
 
 def figures() -> Iterator[str]:
-    """What the README states, and more."""
+    """What benchmarks/RESULTS.md states, and more."""
     for name in ("python", "compiled"):
         shell = sys.getsizeof(fsm.Reconstructor(engine=name))
         known = bytes_each(name, chat({"content": "a"}, finish=None, done=False))
