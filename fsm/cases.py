@@ -171,9 +171,8 @@ class Cases:
             found = [self.pending] if self.pending is not None else []
         self.found = found[0] if found else None
         if not found:
-            slot = self._slots.get(ev.index) if ev.type == T.BLOCK_STOP else None
-            joined = bool(slot) and slot[0].index != ev.index
-            return T.BLOCK_STOP_JOINED if joined else T.BLOCK_STOP_UNKNOWN
+            slot = self._slots.get(ev.index) if ev.index is not None and ev.type == T.BLOCK_STOP else None
+            return T.BLOCK_STOP_JOINED if slot and slot[0].index != ev.index else T.BLOCK_STOP_UNKNOWN
         return T.BLOCK_STOP_PENDING if self.pending in found else T.BLOCK_STOP_OTHER
 
     def _case_block_start(self, ev: NormalizedEvent) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm.arguments import exactly, loads
 from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
-from fsm.dialects.base import pieces, text, wording
+from fsm.dialects.base import text, wording
 from fsm.values import cleaned, compact, says_nothing
 
 PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
