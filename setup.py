@@ -2,6 +2,7 @@
 
 A module of `fsm` with a `.pxd` beside it is compiled as it stands: the `.pxd` gives its classes C fields and its methods C
 calls, the `.py` stays the one source, and Python runs that where nothing was compiled. `fsm._backend` takes all or nothing.
+What was built from what is written down beside the extension, once all of it was built (`fsm/_built.py`).
 
 Without a C compiler (or with FSM_PURE_PYTHON=1) the package installs in pure Python and says so; with
 FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds with ASan and UBSan, FSM_SCALAR=1 without SSE2.
@@ -10,12 +11,18 @@ FSM_REQUIRE_SPEEDUPS=1 a failed build is an error instead. FSM_SANITIZE=1 builds
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import sys
 from glob import glob
 from pathlib import Path
+from types import SimpleNamespace
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+built = SimpleNamespace(**runpy.run_path("fsm/_built.py"))  # the package itself cannot be imported yet
+TRANSLATED = "_speedups/_translated.json"  # what the .c files were made from
 
 
 def flag(name: str) -> bool:
@@ -33,10 +40,18 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or os.cpu_count()
 
     def run(self) -> None:
+        if not self.extensions:
+            return
+        record = Path(self.get_ext_fullpath("fsm._speedups")).with_name(built.RECORD)
+        record.unlink(missing_ok=True)
+        self.failed = False
         try:
             super().run()
         except Exception as error:
             self._fall_back(error)
+        if not self.failed:
+            record.parent.mkdir(parents=True, exist_ok=True)
+            built.write(record, SPEC, SOURCES)
 
     def build_extension(self, ext: Extension) -> None:
         try:
@@ -45,17 +60,37 @@ class BuildExt(build_ext):
             self._fall_back(error)
 
     def _fall_back(self, error: Exception) -> None:
+        self.failed = True
         if REQUIRED:
             raise error
         print(f"\n*** deltafsm: the extension fsm._speedups could not be built ({error}).\n"
               "*** The package is installed in pure Python: complete, but many times slower.\n", file=sys.stderr)
 
 
+def sources() -> dict[str, str]:
+    """path -> hash of everything that is compiled in."""
+    pxd = [path.as_posix() for path in Path("fsm").rglob("*.pxd")]
+    python = [source for path in pxd if os.path.exists(source := path.removesuffix(".pxd") + ".py") and source != "fsm/_tables.py"]
+    return built.hashed(".", sorted([*pxd, *python, *(p.as_posix() for kind in ("pyx", "pxi", "h") for p in Path("_speedups").glob(f"*.{kind}"))]))
+
+
+def renew() -> None:
+    """Cython and the compiler go by time stamps: give what changed since the last translation a new one."""
+    before = (built.read(TRANSLATED) or {"sources": {}})["sources"]
+    for path, digest in SOURCES.items():
+        if before.get(path) != digest:
+            os.utime(path)
+
+
 def extensions() -> list[Extension]:
     if flag("FSM_PURE_PYTHON"):
         return []
-    from Cython.Build import cythonize
+    try:
+        from Cython.Build import cythonize
+    except ImportError:
+        raise SystemExit("building deltafsm needs Cython and a new setuptools: pip install -e '.[dev]'") from None
 
+    renew()
     args = ["-O3", "-g0", "-Wno-unreachable-code", "-Wno-array-bounds"] if os.name == "posix" else ["/O2"]
     link: list[str] = []
     macros: list[tuple[str, str | None]] = [("FSM_SCALAR", "1")] if flag("FSM_SCALAR") else []
@@ -69,11 +104,15 @@ def extensions() -> list[Extension]:
             for path in pxd if (source := path.with_suffix(".py")).name != "_tables.py"]
     # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd. Signatures are for `help` and `inspect`
     directives = {"annotation_typing": False, "binding": False, "embedsignature": True, "embedsignature.format": "clinic"}
-    built: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives=directives)
-    for ext in built:  # cythonize drops the mark
+    translated: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives=directives)
+    built.write(TRANSLATED, SPEC, SOURCES)
+    for ext in translated:  # cythonize drops the mark
         ext.optional = not REQUIRED
-    return built
+    return translated
 
+
+SOURCES = sources()
+SPEC = re.search(r'SPEC_DIGEST = "(\w+)"', Path("_speedups/_tables.pxi").read_text("utf-8"))[1]
 
 setup(
     packages=["fsm", "fsm.dialects", "fsm.histories", "fsm.samples"],

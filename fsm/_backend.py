@@ -7,21 +7,23 @@ Without either, the extension is taken when it is there; one that is there but c
 a silent fallback costs its users most of their speed.
 
 What decides has one source, Python, and is compiled from it as well (setup.py). Those modules are taken compiled with
-the extension, all of them, or else from their sources, all of them: then a finder leads past what was built.
+the extension, all of them, or else from their sources, all of them: then a finder leads past what was built. Whether
+they are taken is decided before any of them is imported, from what the build wrote down (`_built`): there is no way back,
+since what was compiled holds on to what else was.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
+from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from fsm import _tables
+from fsm import _built, _tables
 from fsm.errors import UnknownEngineError
 
 
@@ -47,7 +49,11 @@ COLD = ("fsm._events", "fsm.accumulator", "fsm.arguments", "fsm.blocks", "fsm.ca
         "fsm.dialects.gemini", "fsm.dialects.openai_chat", "fsm.dialects.openai_responses", "fsm.dialects.responses_items", "fsm.dialects.responses_memory",
         "fsm.dialects.think", "fsm.ending", "fsm.events", "fsm.ledger", "fsm.message", "fsm.metrics",
         "fsm.parts", "fsm.reader", "fsm.reconstructor", "fsm.usage", "fsm.values")
-_SLACK = 10.0  # seconds that a source may be younger than what was built from it: an installer writes the two in any order
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+_ROOT = os.path.dirname(_PACKAGE)
+_CHECKOUT = os.path.exists(os.path.join(_ROOT, "_speedups", "_speedups.pyx"))
+_BUILD = ("`pip install -e '.[dev]'`, once, and `python setup.py build_ext --inplace` build it" if _CHECKOUT else
+          "`pip install --force-reinstall --no-deps --no-binary deltafsm deltafsm` builds it")
 
 
 def _flag(name: str) -> bool:
@@ -59,57 +65,62 @@ class _Sources:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        source = _source(name)
-        return importlib.util.spec_from_file_location(name, source) if name in COLD and os.path.exists(source) else None
+        return spec_from_file_location(name, _file(name, ".py")) if name in COLD else None
 
 
-def _source(name: str) -> str:
-    return os.path.join(os.path.dirname(__file__), *name.split(".")[1:]) + ".py"
+def _file(name: str, suffix: str) -> str:
+    return os.path.join(_PACKAGE, *name.split(".")[1:]) + suffix
 
 
-def _unusable(name: str) -> str | None:
-    """Why the compiled form of a module cannot be taken."""
-    source = _source(name)
-    built = next((path for suffix in EXTENSION_SUFFIXES if os.path.exists(path := source.removesuffix(".py") + suffix)), None)
-    if built is None:
-        return f"{name} was not built"
-    if os.path.exists(source) and os.path.getmtime(source) > os.path.getmtime(built) + _SLACK:
-        return f"{name} was changed since it was built; build it again"
-    return None
+def _compiled(name: str) -> str | None:
+    """The compiled form of a module, or None."""
+    return next((path for suffix in EXTENSION_SUFFIXES if os.path.exists(path := _file(name, suffix))), None)
 
 
 def _load() -> Any:
     """The extension module, or None. Raises ImportError if it is required and cannot be used."""
-    loaded = None if _flag("FSM_PURE_PYTHON") else _extension()
-    if loaded is None:
-        for name in COLD:  # an extension that was refused may have brought some of them
-            sys.modules.pop(name, None)
-        sys.meta_path.insert(0, _Sources)
-    return loaded
+    required, trouble = _flag("FSM_REQUIRE_SPEEDUPS"), None
+    if not _flag("FSM_PURE_PYTHON"):
+        record = _built.read(os.path.join(_PACKAGE, _built.RECORD))
+        if record is not None or required or _compiled("fsm._speedups") is not None:
+            trouble = _trouble(record)
+            if trouble is None:
+                return _extension()
+    if trouble is not None:
+        message = f"fsm._speedups is not used: {trouble}. {_BUILD}."
+        if required:
+            raise ImportError(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    sys.meta_path.insert(0, _Sources)
+    return None
+
+
+def _trouble(record: dict[str, Any] | None) -> str | None:
+    """Why the compiled modules cannot be taken, or None. Nothing of them is run."""
+    built = {name: _compiled(name) for name in ("fsm._speedups", *COLD)}
+    missing = next((name for name, path in built.items() if path is None), None)
+    if missing is not None:
+        return f"{missing} was not built (a C compiler was missing, or the build failed)"
+    if record is None:
+        return f"the build did not finish, since it left no fsm/{_built.RECORD}"
+    if record.get("spec") != _tables.SPEC_DIGEST:
+        return f"it was built from another spec ({record.get('spec')}, the tables are {_tables.SPEC_DIGEST})"
+    if _CHECKOUT and (changed := _built.changed(_ROOT, record["sources"])):
+        return f"{changed[0]}{f' and {len(changed) - 1} more' if changed[1:] else ''} changed since it was built"
+    for name, path in built.items():
+        try:  # the linker's part, which is where a file that is cut or made for another machine fails
+            ExtensionFileLoader(name, str(path)).create_module(ModuleSpec(name, None, origin=path))
+        except ImportError as e:
+            return f"{name} does not load: {e}"
+    return None
 
 
 def _extension() -> Any:
-    required = _flag("FSM_REQUIRE_SPEEDUPS")
-    if importlib.util.find_spec("fsm._speedups") is None:
-        if not required:
-            return None
-        trouble: str | None = "it was not built (a C compiler was missing, or the build failed)"
-    else:
-        trouble = next(filter(None, map(_unusable, COLD)), None)
-    if trouble is None:
-        try:
-            from fsm import _speedups
-        except ImportError as e:
-            trouble = f"it does not load: {e}"
-        else:
-            if _speedups.SPEC_DIGEST == _tables.SPEC_DIGEST:
-                return _speedups
-            trouble = f"it was built from another spec ({_speedups.SPEC_DIGEST}, the tables are {_tables.SPEC_DIGEST}); build it again"
-    message = f"fsm._speedups is not used: {trouble}. `pip install --force-reinstall --no-binary deltafsm deltafsm` builds it."
-    if required:
-        raise ImportError(message)
-    warnings.warn(message, RuntimeWarning, stacklevel=2)
-    return None
+    try:
+        from fsm import _speedups
+    except Exception as e:
+        raise ImportError(f"fsm._speedups fails while it is loaded: {e}. {_BUILD}; FSM_PURE_PYTHON=1 does without it.") from e
+    return _speedups
 
 
 speedups = _load()

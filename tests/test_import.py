@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 
 import pytest
 
@@ -66,24 +64,6 @@ def test_the_compiled_engine_is_refused_under_pure_python(engine_: str):
     assert "UnknownEngineError" in got.stderr
 
 
-HIDE = "import sys; sys.modules['fsm._speedups'] = {}; "
-
-
-def test_a_missing_extension_fails_when_required():
-    got = python(HIDE.format("None") + "import fsm", FSM_REQUIRE_SPEEDUPS="1")
-    assert "ImportError" in got.stderr
-    assert "fsm._speedups is not used" in got.stderr
-
-
-def test_a_stale_extension_is_refused_with_a_warning():
-    stale = ("import sys, types, importlib.machinery; m = types.ModuleType('fsm._speedups'); m.SPEC_DIGEST = 'old'; sys.modules['fsm._speedups'] = m; "
-             "m.__spec__ = importlib.machinery.ModuleSpec('fsm._speedups', None); ")
-    got = python(stale + "import warnings; warnings.simplefilter('always'); import fsm; print(fsm.BACKEND)")
-    trouble = "built from another spec" if _backend._unusable("fsm.calls") is None else "was not built"
-    assert (got.stdout.strip(), trouble in got.stderr) == ("python", True), got.stderr
-    assert "ImportError" in python(stale + "import fsm", FSM_REQUIRE_SPEEDUPS="1").stderr
-
-
 def test_the_backend_says_which():
     assert (fsm.BACKEND == "compiled") == (_backend.COMPILED is not None)
     assert _backend.engine(None).name == fsm.BACKEND
@@ -110,16 +90,3 @@ def test_all_of_them_are_taken_or_none(pure: bool):
         pytest.skip("nothing is compiled here")
     code = f"import sys, fsm, fsm.cli; print([m for m in {_backend.COLD!r} if sys.modules[m].__file__.endswith('.py') is not {pure}])"
     assert python(code, FSM_PURE_PYTHON="1" if pure else "").stdout.strip() == "[]"
-
-
-def test_a_source_that_is_younger_than_its_compiled_form_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    built = tmp_path / f"calls{EXTENSION_SUFFIXES[0]}"
-    (tmp_path / "calls.py").touch()
-    monkeypatch.setattr(_backend, "__file__", str(tmp_path / "_backend.py"))
-    assert "was not built" in str(_backend._unusable("fsm.calls"))
-    built.touch()
-    assert _backend._unusable("fsm.calls") is None
-    os.utime(built, (0, 0))
-    assert "changed since it was built" in str(_backend._unusable("fsm.calls"))
-    (tmp_path / "calls.py").unlink()  # a distribution may leave its sources out
-    assert _backend._unusable("fsm.calls") is None
