@@ -25,7 +25,7 @@ ctypedef struct Route:      # 24 bytes, since every stream has MAX_ROUTES of the
 
 @cython.final
 cdef class Stepper(BaseStepper):
-    """The state of one stream; see fsm.machine.Stepper."""
+    """The state of one stream; see fsm.stepper.Stepper."""
     cdef object observed
 
     def __init__(self, observer=None):
@@ -37,7 +37,7 @@ cdef class Stepper(BaseStepper):
         """Move along the transition of `event` in the case `guard`."""
         cdef int to = FSM_NEXT[self.state][FSM_FIRST_COLUMN[event] + guard]
         if self.observed is not None:
-            from fsm.machine import trigger
+            from fsm.stepper import trigger
             trigger(self.observed, event, guard)
         if to != FSM_STAY:
             self.state = to

@@ -125,9 +125,9 @@ def _extension() -> Any:
 
 speedups = _load()
 
-from fsm import buffer, machine, recent, sse  # noqa: E402  # behind the choice, since some of what they import is compiled
+from fsm import buffer, recent, sse, stepper  # noqa: E402  # behind the choice, since some of what they import is compiled
 
-PYTHON = Engine("python", sse.SSEParser, machine.Stepper, buffer.Buffer, recent.Recent)
+PYTHON = Engine("python", sse.SSEParser, stepper.Stepper, buffer.Buffer, recent.Recent)
 _SLOW = None if speedups is None else Engine("slow", speedups.SSEParser, speedups.Stepper, speedups.Buffer, speedups.Recent)
 COMPILED = None if _SLOW is None else _SLOW._replace(name="compiled", shortcut=speedups.Shortcut, learn=True, frames=speedups.Frames)
 BACKEND = "python" if COMPILED is None else "compiled"

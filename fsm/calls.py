@@ -7,7 +7,7 @@ which case of the event holds (a guard of `spec/stream.yaml`); the methods named
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -327,7 +327,7 @@ class Calls:
     def new_id(self) -> str:
         """A random id that no call has (R-44)."""
         while True:
-            made = f"call_{secrets.token_hex(12)}"
+            made = f"call_{os.urandom(12).hex()}"
             if made not in self._by_id:
                 return made
 

@@ -1,15 +1,11 @@
-"""The state machine: everything that changes the state of a stream is in this file.
+"""The nested machine of `spec/stream.yaml`, as `transitions` has it: for observers, for diagrams, and for anyone who wants to see it.
 
-Two promises. First: a state changes only here, and only as `spec/stream.yaml` says. Second: this file knows
-states, events and guards, and nothing of blocks, bytes or vendors.
+What the machine decides: where a stream goes, and that it goes nowhere else. In the Python engine a machine of the same
+transitions moves every stream (`fsm/stepper.py`), in the compiled one a table of the same cells does. What it does not decide is
+which case of an event holds: that takes a look at the blocks, and is the guards' (`fsm/cases.py`), whose answer it is given.
 
-There is one machine for all streams, built by `transitions` from the generated lists (`shared()`, or `observed()` for
-streams that somebody observes), and one small model per stream (`Stepper`). The accumulator decides which case (guard) of an event holds and runs the cell's
-actions; when the cell names another state it calls `fire`, and the machine moves the model. A delta that stays in
-its state never comes here: `transitions` costs microseconds per trigger and must not stand on the per-delta path.
-
-The compiled engine has the same tables in C and its own `Stepper` (`_speedups/engine.pxi`): there a change of state
-is a table look-up. An `observer` hears of every change of state in both.
+This file knows states, events and guards, and nothing of blocks, bytes or vendors. A delta that stays in its state never comes
+here: `transitions` costs microseconds per trigger and must not stand on the path of every delta.
 """
 
 from __future__ import annotations
@@ -17,15 +13,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from transitions import Machine
 from transitions.extensions import HierarchicalMachine
 from transitions.extensions.nesting import NestedState
 
 from fsm import _tables as T
-from fsm.parts import BaseStepper
-
-STATE_ID = {name: i for i, name in enumerate(T.STATES)}
-TRIGGERS = tuple(name.lower() for name in T.EVENTS)
+from fsm.stepper import Model
 
 
 class State(NestedState):
@@ -38,22 +30,6 @@ class StreamMachine(HierarchicalMachine):
     """`HierarchicalMachine` with the dotted state names of this project."""
 
     state_cls = State
-
-
-class Model:
-    """What a machine moves: `state`, and the case of the event that is being fired."""
-
-    state: str = T.STATES[T.INITIALIZING]
-    guard: str = ""
-
-    def fire(self, trigger: str) -> None:
-        """Let the shared machine move this model."""
-        shared().events[trigger].trigger(self)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("case_"):  # a guard's predicate, see spec.emit.guard_condition
-            return lambda: name.endswith("_" + self.guard)
-        raise AttributeError(name)
 
 
 def build(model: Any = None, machine: Any = StreamMachine, **options: Any) -> Any:
@@ -89,35 +65,11 @@ def _copy(state: Any) -> Any:
 
 
 @cache
-def shared() -> Machine:
-    """The machine that moves every stream which nobody observes: the same transitions between the same states, flat.
-
-    Without callbacks the parent of a state means nothing, and the flat machine of `transitions` takes a fifth of the
-    time of the nested one (tests/test_spec.py proves that they agree).
-    """
-    leaves = [name for i, name in enumerate(T.STATES) if T.CELLS[i]]
-    return Machine(model=[], states=leaves, transitions=[dict(t) for t in T.MACHINE_TRANSITIONS], initial=leaves[0], auto_transitions=False)
-
-
-@cache
 def observed(kind: type) -> StreamMachine:
     """The nested machine whose states call the callbacks that objects of `kind` have."""
     machine: StreamMachine = build(model=[])
     _add_callbacks(machine, kind)
     return machine
-
-
-class Stepper(BaseStepper):
-    """The state of one stream, moved by the shared machine."""
-
-    __slots__ = ("_model",)
-
-    def __init__(self, observer: Any = None) -> None:
-        super().__init__()
-        self._model = Model() if observer is None else Observed(observer)
-
-    def fire(self, event: int, guard: int) -> None:
-        self.state = trigger(self._model, event, guard)
 
 
 class Observed(Model):
@@ -131,10 +83,10 @@ class Observed(Model):
         self.observer = observer
         self.state = T.STATES[T.INITIALIZING]
 
-    def fire(self, trigger: str) -> None:
-        """Let the machine for observers of this class move this model."""
+    def fire(self, trigger: str) -> bool:
+        """Let the machine for observers of this class move this model; False if it refuses."""
         kind: type = type(self.observer)
-        observed(kind).trigger_event(self, trigger)
+        return bool(observed(kind).trigger_event(self, trigger))
 
     @property
     def state(self) -> str:
@@ -146,11 +98,3 @@ class Observed(Model):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.observer, name) if name.startswith(("on_enter_", "on_exit_")) else super().__getattr__(name)
-
-
-def trigger(model: Model, event: int, guard: int) -> int:
-    """Fire `event` in the case `guard` on `model`; returns the id of the state it is in then."""
-    guards = T.GUARDS[event]
-    model.guard = guards[guard] if guards else ""
-    model.fire(TRIGGERS[event])
-    return STATE_ID[model.state]

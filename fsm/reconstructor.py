@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fsm import _backend, dialects, framings, snapshots
@@ -395,5 +394,7 @@ def reconstruct_many(bodies: Iterable[Any], dialect: str = "auto", threads: int 
 
     if threads <= 1:
         return [one(body) for body in bodies]
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(one, bodies))

@@ -14,7 +14,7 @@ import pytest
 
 import fsm
 from fsm import _tables as T
-from fsm import machine
+from fsm import stepper
 from helpers import CORPUS, run, same_everywhere
 
 CASES = sorted(p.stem for p in CORPUS.glob("*.json"))
@@ -161,15 +161,15 @@ def whole_inputs(case: dict[str, Any], full: fsm.Outcome) -> list[Any]:
     return inputs
 
 
-def table_step(stepper: machine.Stepper, event: int, guard: int) -> None:
+def table_step(moved: stepper.Stepper, event: int, guard: int) -> None:
     """What `transitions` does, as a look-up: tests/test_spec.py proves that they agree in every cell."""
-    stepper.state = T.CELLS[stepper.state][T.FIRST_COLUMN[event] + guard][1]
+    moved.state = T.CELLS[moved.state][T.FIRST_COLUMN[event] + guard][1]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_truncated_anywhere(engine: str, name: str, monkeypatch: pytest.MonkeyPatch):  # R-32 R-33 R-40 R-70
     """No prefix is complete without a stated end, none gives a runnable call with cut arguments, none raises."""
-    monkeypatch.setattr(machine.Stepper, "fire", table_step)  # half the time of 120,000 runs
+    monkeypatch.setattr(stepper.Stepper, "fire", table_step)  # half the time of 120,000 runs
     body, case = load(name)
     dialect, tools = case["dialect"], case.get("tools")
     registry = fsm.ToolRegistry(tools) if tools else None
