@@ -28,10 +28,8 @@ cdef class Stepper(BaseStepper):
     """The state of one stream; see fsm.stepper.Stepper."""
     cdef object observed
 
-    def __init__(self, observer=None):
-        if observer is not None:
-            from fsm.machine import Observed
-            self.observed = Observed(observer)
+    def __init__(self, observed=None):
+        self.observed = observed
 
     cpdef fire(self, int event, int guard):
         """Move along the transition of `event` in the case `guard`."""

@@ -14,7 +14,7 @@ or, as the bytes arrive:
 """
 
 from fsm._backend import BACKEND
-from fsm.errors import (ErrorInfo, FsmError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
+from fsm.errors import (ErrorInfo, FsmError, OptionError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
                         UnknownEngineError, UsageError)
 from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
                         ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished",
-    "Metrics", "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+    "Metrics", "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
     "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
     "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
 ]

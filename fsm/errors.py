@@ -8,6 +8,7 @@ a whole message that is not there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,10 @@ class UsageError(FsmError):
     """The package was called in a way it cannot serve (R-83); the message names the right call."""
 
 
+class OptionError(UsageError, ValueError):
+    """An option has a value that it cannot have."""
+
+
 class SchemaError(UsageError, ValueError):
     """A tool was registered with a JSON Schema that is none."""
 
@@ -42,6 +47,14 @@ class UnknownDialectError(UsageError, ValueError):
 
 class UnknownEngineError(UsageError, ValueError):
     """No engine has that name, or it is not built here."""
+
+
+def did_you_mean(word: object, words: Iterable[str]) -> str:
+    """`; did you mean 'anthropic'?`, for a sentence about a name that nobody has; empty where none is like it."""
+    from difflib import get_close_matches
+
+    like = get_close_matches(word, list(words), 1) if isinstance(word, str) else []
+    return f"; did you mean {like[0]!r}?" if like else ""
 
 
 @dataclass(frozen=True, slots=True)

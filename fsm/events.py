@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fsm import _tables as T
 from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm._events import Event as Base
-from fsm.errors import UsageError
+from fsm.errors import UsageError, did_you_mean
 from fsm.usage import Paths, reported
 from fsm.values import ValueText, mend
 
@@ -30,10 +30,21 @@ _IDS = {name.lower(): i for i, name in enumerate(T.EVENTS)}
 #: fields in which half a surrogate pair may wait for the other half
 _CONTENT = frozenset({"text", "fragment"})
 _FIELDS = {i: frozenset(T.FIELDS[name]) for i, name in enumerate(T.EVENTS)}
+_EVENTS = len(T.EVENTS)
+
+
+def _id_of(word: Any) -> int:
+    """The number of an event by its name. Raises UsageError."""
+    found = _IDS.get(word) if isinstance(word, str) else None
+    if found is None:
+        raise UsageError(f"no normalized event is called {word!r}{did_you_mean(word, _IDS)}; the words are {', '.join(sorted(_IDS))}")
+    return found
 
 
 class NormalizedEvent:
-    """One word of the normalized alphabet: `type` is an id of `fsm._tables`, every other field may be missing (None).
+    """One word of the normalized alphabet: `NormalizedEvent("text_delta", text="Hi")`. Every field but `type` may be missing (None).
+
+    type: its name in the alphabet in lower case, or its number in `fsm._tables`; kept as the number.
 
     index, id, name: the address of a block or call on the wire, and a call's tool.
     text, fragment, signature: content (a dialect may give a fragment as a `ValueText`). reason: a stop reason, or why a stream was cut.
@@ -44,18 +55,20 @@ class NormalizedEvent:
     joins: of a restatement: the indexes under which the block may have come in pieces, to be joined if they add up to it (rule 23).
     sibling: the event stands beside another of its kind in one wire delta (fine print 6).
     content: a full restatement of the message, blocks in canonical form.
+
+    Raises UsageError for a type that is not of the alphabet.
     """
 
     __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "joins", "kind", "message", "model", "name", "reason",
                  "restated", "sibling", "signature", "text", "type", "usage")
 
-    def __init__(self, type: int, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
+    def __init__(self, type: int | str, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
                  fragment: str | ValueText | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
                  code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
                  block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
                  restated: bool = False, content: list[dict[str, Any]] | None = None, joins: list[int] | None = None) -> None:
         # one is made per lifecycle event: plain slots, set one by one, are the fastest that there is
-        self.type = type
+        self.type = type if isinstance(type, int) and 0 <= type < _EVENTS else _id_of(type)
         self.index = index
         self.text = text
         self.id = id
@@ -83,16 +96,21 @@ class NormalizedEvent:
         Unknown fields are left out, fields of the wrong type too (a peer may send anything).
         Raises UsageError for an unknown type.
         """
-        word = data.get("type")
-        type_ = _IDS.get(word) if isinstance(word, str) else None
-        if type_ is None:
-            raise UsageError(f"no normalized event is called {word!r}; the words are {', '.join(sorted(_IDS))}")
+        type_ = _id_of(data.get("type"))
         event = cls(type_)
         for key in _FIELDS[type_]:
             value = data.get(key)
             if value is not None and isinstance(value, _TYPES[key]) and not (key == "index" and isinstance(value, bool)):
                 setattr(event, key, value)
         return event.normalized()
+
+    def checked(self) -> NormalizedEvent:
+        """The event, which somebody made by hand. Raises UsageError for a field of a wrong type."""
+        for key, kind in _TYPES.items():
+            value = getattr(self, key)
+            if value is not None and (not isinstance(value, kind) or (key == "index" and isinstance(value, bool))):
+                raise UsageError(f"{key} of {T.EVENTS[self.type].lower()} is a {kind.__name__}, not {value!r}")
+        return self
 
     def normalized(self) -> NormalizedEvent:
         """The event as the accumulator wants it: empty strings are absent (R-49), names can be written as UTF-8."""

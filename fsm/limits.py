@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fsm.errors import OptionError
 
-def _positive(owner: object, *names: str) -> None:
+
+def _positive(owner: object, kinds: tuple[type, ...], what: str, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
-        if not value > 0:
-            raise ValueError(f"{type(owner).__name__}.{name} must be positive, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
+            raise OptionError(f"{type(owner).__name__}.{name} is {what} above 0, not {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Limits:
     depth:         nesting of tool arguments; a deeper call is invalid (`too_deep`), the stream goes on; default 256.
     anomalies:     anomalies kept (all are counted); default 100.
 
-    Raises ValueError for a bound that is not positive.
+    Raises OptionError, which is a ValueError, for a bound that is no whole number above 0.
     """
 
     content_bytes: int = 1 << 20
@@ -32,7 +34,7 @@ class Limits:
     anomalies: int = 100
 
     def __post_init__(self) -> None:
-        _positive(self, "content_bytes", "event_bytes", "blocks", "depth", "anomalies")
+        _positive(self, (int,), "a whole number", "content_bytes", "event_bytes", "blocks", "depth", "anomalies")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Timeouts:
     progress:    between two events that say something. Keepalives do not count, so a stalled model behind a
                  proxy that pings for ever ends here, and a slow one that pings is not killed by `idle`; default 90.
 
-    Raises ValueError for a deadline that is not positive.
+    Raises OptionError, which is a ValueError, for a deadline that is no number above 0.
     """
 
     total: float | None = 120.0
@@ -58,4 +60,4 @@ class Timeouts:
     def __post_init__(self) -> None:
         for name in ("total", "connect", "first_event", "idle", "progress"):
             if getattr(self, name) is not None:
-                _positive(self, name)
+                _positive(self, (int, float), "a number of seconds", name)

@@ -76,25 +76,48 @@ class Observed(Model):
     """A user's object as the machine sees it: `state` is written through, callbacks are found by name (R-83).
 
     The object may have any of `on_enter_<STATE>` and `on_exit_<STATE>` (a dot in a name is written as `_`:
-    `on_enter_STREAMING_text`); they are called without arguments, after `state` was set.
+    `on_enter_STREAMING_text`); they are called without arguments, after `state` was set. What they raise is kept until the
+    stream is consistent again, when `settle` raises it.
     """
 
     def __init__(self, observer: Any) -> None:
         self.observer = observer
-        self.state = T.STATES[T.INITIALIZING]
+        self._raised: BaseException | None = None
+        self._write(Model.state)
+        self.settle()
 
     def fire(self, trigger: str) -> bool:
         """Let the machine for observers of this class move this model; False if it refuses."""
         kind: type = type(self.observer)
         return bool(observed(kind).trigger_event(self, trigger))
 
+    def settle(self) -> None:
+        """Raise what a callback raised, once."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
+
     @property
-    def state(self) -> str:
-        return self.observer.state  # type: ignore[no-any-return]
+    def state(self) -> str:  # type: ignore[override]
+        return self._state
 
     @state.setter
     def state(self, name: str) -> None:
-        self.observer.state = name
+        self._write(name)
+
+    def _write(self, name: str) -> None:
+        self._state = name
+        self._guarded(setattr, self.observer, "state", name)
+
+    def _guarded(self, call: Any, *arguments: Any) -> None:
+        """Call what is the user's; of several exceptions the first is kept."""
+        try:
+            call(*arguments)
+        except BaseException as e:
+            self._raised = self._raised or e
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.observer, name) if name.startswith(("on_enter_", "on_exit_")) else super().__getattr__(name)
+        if not name.startswith(("on_enter_", "on_exit_")):
+            return super().__getattr__(name)
+        callback = getattr(self.observer, name)
+        return lambda: self._guarded(callback)

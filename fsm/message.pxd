@@ -10,5 +10,4 @@ cdef class Anomalies(list):
     cdef public Py_ssize_t offset, event
 
 cdef class Outcome:
-    cdef object _message
-    cdef public object anomalies, dialect, error, metrics, partial, state
+    cdef public object _message, anomalies, dialect, error, metrics, partial, state

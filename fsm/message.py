@@ -209,6 +209,15 @@ class Outcome:
                 "error": None if self.error is None else self.error.to_dict(),
                 "anomalies": [a.to_dict() for a in self.anomalies], "metrics": self.metrics.to_dict()}
 
+    def __eq__(self, other: object) -> bool:
+        """By value: everything but the metrics, which are measurements of a run."""
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        return (self.state, self.dialect, self._message, self.partial, self.error, list(self.anomalies)) == (
+            other.state, other.dialect, other._message, other.partial, other.error, list(other.anomalies))
+
+    __hash__ = None  # type: ignore[assignment]  # it holds lists and dictionaries
+
     def __repr__(self) -> str:
         what = f"{len(self._message.content)} blocks" if self._message is not None else f"error={self.error.type!r}" if self.error else ""
         return f"<Outcome {self.state} {self.dialect} {what}>"

@@ -12,7 +12,7 @@ from typing import Any
 from fsm import _backend, dialects, framings, snapshots
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
-from fsm.errors import ErrorInfo, UsageError
+from fsm.errors import ErrorInfo, OptionError, UsageError, did_you_mean
 from fsm.events import Event, NormalizedEvent
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomalies, Outcome, Partial, StreamState
@@ -43,23 +43,31 @@ class Reconstructor:
     choice:   which of several choices or candidates is rebuilt; default 0.
     on_bad_event: what an event does whose JSON does not parse: "error" (default) ends the stream, "skip" counts it.
 
-    Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8).
+    Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8). What a callback of `observer` raises
+    comes out of the call that led to it, once, when the stream is consistent again: nothing is lost, what that call had to tell is returned by
+    the next one. It belongs to one thread at a time: a call within another one raises UsageError where that is seen.
     """
 
-    __slots__ = ("_acc", "_armable", "_armed", "_bytes", "_chunks", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress",
-                 "_metrics", "_outcome", "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
+    __slots__ = ("_acc", "__weakref__", "_armable", "_armed", "_busy", "_bytes", "_chunks", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress",
+                 "_metrics", "_observed", "_outcome", "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,
                  on_bad_event: str = "error") -> None:
-        if deltas not in DELTAS:
-            raise UsageError(f"deltas is one of {', '.join(DELTAS)}, not {deltas!r}")
-        if on_bad_event not in ("error", "skip"):
-            raise UsageError(f"on_bad_event is 'error' or 'skip', not {on_bad_event!r}")
+        _one_of("deltas", deltas, DELTAS)
+        _one_of("on_bad_event", on_bad_event, ("error", "skip"))
+        if limits is not None and not isinstance(limits, Limits):
+            raise OptionError(f"limits is a fsm.Limits, such as fsm.Limits(content_bytes=1 << 22), not {limits!r}")
+        if timeouts is not None and not isinstance(timeouts, Timeouts):
+            raise OptionError(f"timeouts is a fsm.Timeouts, such as fsm.Timeouts(total=60), not {timeouts!r}")
+        if type(choice) is not int or choice < 0:
+            raise OptionError(f"choice is the number of an answer, from 0 on, not {choice!r}")
+        if clock is not None and not callable(clock):
+            raise OptionError(f"clock is a function that gives seconds, such as time.monotonic, not {clock!r}")
         self.timeouts = timeouts or _DEFAULT_TIMEOUTS
         self._parts = parts = _backend.engine(engine)
-        self._setup: tuple[str, ToolRegistry | None, Limits, Any, int, bool] | None = (
-            dialects.check(dialect), ToolRegistry.of(tools), limits or _DEFAULT_LIMITS, observer, choice, on_bad_event == "skip")
+        self._setup: tuple[str, ToolRegistry | None, Limits, int, bool] | None = (
+            dialects.check(dialect), ToolRegistry.of(tools), limits or _DEFAULT_LIMITS, choice, on_bad_event == "skip")
         self._deltas = deltas
         self._unbound = parts.shortcut is not None and choice == 0
         self._armable = self._unbound and clock is None
@@ -70,8 +78,13 @@ class Reconstructor:
         self._t0 = self._last_bytes = self._last_progress = None if clock is None else clock()
         self._dated: tuple[int, int] | None = (0, 0)  # chunks and useful events at the last reading of a clock
         self._useful = 0
+        self._busy = False
+        self._observed: Any = None
         if observer is not None:
-            self._begin()  # it has a state from now on
+            from fsm.machine import Observed
+
+            self._observed = Observed(observer)
+            self._armable = False  # what its callbacks raise is raised by `_feed`
 
     def _begin(self) -> None:
         """Make the stream's objects, when they are first needed.
@@ -80,11 +93,11 @@ class Reconstructor:
         """
         if self._setup is None:
             return
-        dialect, registry, limits, observer, choice, skip_bad = self._setup
+        dialect, registry, limits, choice, skip_bad = self._setup
         self._setup = None
         parts = self._parts
         self._metrics = Metrics()
-        self._acc = Accumulator(parts.stepper(observer), Meter(), parts.buffer, registry, limits, self._deltas)
+        self._acc = Accumulator(parts.stepper(self._observed), Meter(), parts.buffer, registry, limits, self._deltas)
         self._reader = Reader(self._acc, dialect, choice, skip_bad, parts.recent, parts.frames)
         self._framing = parts.framing(limits.event_bytes)
 
@@ -123,6 +136,20 @@ class Reconstructor:
             raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
+        self._enter("feed")
+        try:
+            return self._take(data)
+        finally:
+            self._busy = False
+
+    def _enter(self, call: str) -> None:
+        """A call begins that changes the stream. Raises UsageError within another one."""
+        if self._busy:
+            raise UsageError(f"{call}() was called while another call on this Reconstructor was at work: from one of its observer's callbacks, "
+                             "or from another thread. Let that call return first; a Reconstructor belongs to one thread at a time")
+        self._busy = True
+
+    def _take(self, data: Body) -> list[Event]:
         if self._setup is not None:
             self._begin()
         reader, size = self._reader, len(data)
@@ -145,7 +172,7 @@ class Reconstructor:
             reader.known()
         if self._armable and not self._unbound and not reader.curious:
             self._armed = framing  # nothing unusual is to be expected any more
-        return self._acc.flush() if self._clock is None else self._told()
+        return self._acc.flush() if self._clock is None and self._observed is None else self._told()
 
     def _first(self, data: bytes) -> list[Event]:
         """Let the engine have bytes that may hold the first event: without one the next bytes are looked at, too."""
@@ -166,14 +193,18 @@ class Reconstructor:
         if isinstance(event, dict):
             event = NormalizedEvent.from_dict(event)
         elif isinstance(event, NormalizedEvent):
-            event = event.normalized()
+            event = event.checked().normalized()
         else:
             raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
-        self._begin()
-        self._stand_here()
-        self._reader.pushed()
-        self._acc.handle(event)
-        return self._told()
+        self._enter("push")
+        try:
+            self._begin()
+            self._stand_here()
+            self._reader.pushed()
+            self._acc.handle(event)
+            return self._told()
+        finally:
+            self._busy = False
 
     def end(self) -> Outcome:
         """The connection is closed: settle what is open and return the outcome; again the same one if called again.
@@ -181,25 +212,35 @@ class Reconstructor:
         Events that the end brings are in `drain()`.
         """
         if self._outcome is None:
-            self._begin()
-            self._armed = None
-            for frame in self._framing.end():
-                self._reader.take(frame, self._framing.events)
-            self._stand_here()
-            self._reader.end()
-            self._finish()
+            self._enter("end")
+            try:
+                self._begin()
+                self._armed = None
+                for frame in self._framing.end():
+                    self._reader.take(frame, self._framing.events)
+                self._stand_here()
+                self._reader.end()
+                self._finish()
+                if self._observed is not None:
+                    self._observed.settle()
+            finally:
+                self._busy = False
         assert self._outcome is not None
         return self._outcome
 
     def cancel(self, reason: str = "cancelled") -> list[Event]:
         """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
-        self._begin()
-        self._stand_here()
-        self._reader.flush()
-        self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
-        if self.state is StreamState.CANCELLED and self._metrics.cancellation_reason is None:
-            self._metrics.cancellation_reason = reason
-        return self._told()
+        self._enter("cancel")
+        try:
+            self._begin()
+            self._stand_here()
+            self._reader.flush()
+            self._acc.handle(NormalizedEvent(T.CANCEL, kind="cancelled", message=f"cancelled by the caller: {reason}"))
+            if self.state is StreamState.CANCELLED and self._metrics.cancellation_reason is None:
+                self._metrics.cancellation_reason = reason
+            return self._told()
+        finally:
+            self._busy = False
 
     def _stand_here(self) -> None:
         """Something happens that is no wire event: it happens behind the last byte."""
@@ -223,6 +264,13 @@ class Reconstructor:
             if self._clock is None:
                 raise UsageError("tick() needs a time: pass now=, or give the Reconstructor a clock")
             now = self._clock()
+        self._enter("tick")
+        try:
+            return self._judge(now)
+        finally:
+            self._busy = False
+
+    def _judge(self, now: float) -> list[Event]:
         self._begin()
         self._see(now)
         if self._acc.stepper.state in T.FINAL:
@@ -286,6 +334,8 @@ class Reconstructor:
     def _told(self, now: float | None = None) -> list[Event]:
         if self._clock is not None and now is None:
             self._see(self._clock())
+        if self._observed is not None:
+            self._observed.settle()  # before anything is given out: the next call does
         return self._acc.flush()
 
     # ------------------------------------------------------------ views
@@ -340,6 +390,15 @@ class Reconstructor:
         self._framing.interrupted()
         return snapshots.snapshot(self._acc)
 
+    def __repr__(self) -> str:
+        state = T.STATES[T.INITIALIZING if self._setup is not None else self._acc.stepper.state]
+        return f"<Reconstructor {self._setup[0] if self._setup is not None else self._reader.name} {state}, {self._bytes:,} bytes, engine {self._parts.name}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raises UsageError: a stream under construction is neither copied nor pickled."""
+        raise UsageError("a Reconstructor is neither copied nor pickled, since it holds half a stream; make a second one and feed it the same bytes, "
+                         "or pass on the Outcome of end()")
+
     # ------------------------------------------------------------ the end
 
     def _finish(self) -> None:
@@ -350,6 +409,11 @@ class Reconstructor:
         if acc.failure is not None and metrics.cancellation_reason is None and acc.state in (StreamState.CANCELLED, StreamState.TIMED_OUT):
             metrics.cancellation_reason = acc.failure.type
         self._outcome = Outcome(acc.state, self._reader.name, acc.message, acc.partial, acc.failure, acc.anomalies, metrics)
+
+
+def _one_of(name: str, value: object, values: tuple[str, ...]) -> None:
+    if value not in values:
+        raise OptionError(f"{name} is one of {', '.join(values)}, not {value!r}{did_you_mean(value, values)}")
 
 
 _DEFAULT_LIMITS = Limits()

@@ -46,17 +46,13 @@ def shared() -> Any:
 
 
 class Stepper(BaseStepper):
-    """The state of one stream, moved by the shared machine; of an observed one by that of its observer."""
+    """The state of one stream, moved by the shared machine; of one that is `observed` (fsm.machine.Observed) by its observers'."""
 
     __slots__ = ("_model",)
 
-    def __init__(self, observer: Any = None) -> None:
+    def __init__(self, observed: Model | None = None) -> None:
         super().__init__()
-        self._model: Model | None = None
-        if observer is not None:
-            from fsm.machine import Observed
-
-            self._model = Observed(observer)
+        self._model = observed
 
     def fire(self, event: int, guard: int) -> None:
         if self._model is None:

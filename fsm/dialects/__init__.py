@@ -19,7 +19,7 @@ from fsm.dialects.gemini_interactions import GeminiInteractions
 from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.dialects.openai_responses import OpenAIResponses
-from fsm.errors import UnknownDialectError
+from fsm.errors import UnknownDialectError, did_you_mean
 
 DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (
     Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse, OpenAIResponses, Cohere, Dsh, GeminiInteractions)}
@@ -30,8 +30,9 @@ AUTO = "auto"
 
 def check(name: str) -> str:
     """`name` if it is a dialect's or "auto". Raises UnknownDialectError."""
-    if name != AUTO and name not in DIALECTS:
-        raise UnknownDialectError(f"no dialect is called {name!r}; there are {', '.join([AUTO, *DIALECTS])}")
+    if not isinstance(name, str) or (name != AUTO and name not in DIALECTS):
+        names = [AUTO, *DIALECTS]
+        raise UnknownDialectError(f"no dialect is called {name!r}{did_you_mean(name, names)}; there are {', '.join(names)}")
     return name
 
 
