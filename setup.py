@@ -23,6 +23,8 @@ from setuptools.command.build_ext import build_ext
 
 built = SimpleNamespace(**runpy.run_path("fsm/_built.py"))  # the package itself cannot be imported yet
 TRANSLATED = "_speedups/_translated.json"  # what the .c files were made from
+DECLARED = sorted(Path("fsm").rglob("*.pxd"))
+COLD = [path for path in DECLARED if path.name != "_tables.pxd"]  # of the modules that are compiled
 
 
 def flag(name: str) -> bool:
@@ -69,9 +71,9 @@ class BuildExt(build_ext):
 
 def sources() -> dict[str, str]:
     """path -> hash of everything that is compiled in."""
-    pxd = [path.as_posix() for path in Path("fsm").rglob("*.pxd")]
-    python = [source for path in pxd if os.path.exists(source := path.removesuffix(".pxd") + ".py") and source != "fsm/_tables.py"]
-    return built.hashed(".", sorted([*pxd, *python, *(p.as_posix() for kind in ("pyx", "pxi", "h") for p in Path("_speedups").glob(f"*.{kind}"))]))
+    own = [path for kind in ("pyx", "pxi", "h") for path in Path("_speedups").glob(f"*.{kind}")]
+    paths = [*own, *DECLARED, *(path.with_suffix(".py") for path in COLD)]
+    return built.hashed(".", sorted(path.as_posix() for path in paths))
 
 
 def renew() -> None:
@@ -99,9 +101,8 @@ def extensions() -> list[Extension]:
         link = ["-fsanitize=address,undefined"]
     extension = Extension("fsm._speedups", ["_speedups/_speedups.pyx"], include_dirs=["_speedups"], extra_compile_args=args, extra_link_args=link,
                           define_macros=macros, depends=sorted(glob("_speedups/*.pxi") + glob("_speedups/*.h")))
-    pxd = sorted(Path("fsm").rglob("*.pxd"))
-    cold = [Extension(".".join(path.with_suffix("").parts), [str(source)], extra_compile_args=args, extra_link_args=link, depends=[str(p) for p in pxd])
-            for path in pxd if (source := path.with_suffix(".py")).name != "_tables.py"]
+    cold = [Extension(".".join(path.with_suffix("").parts), [str(path.with_suffix(".py"))], extra_compile_args=args,
+                      extra_link_args=link, depends=[str(p) for p in DECLARED]) for path in COLD]
     # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd. Signatures are for `help` and `inspect`
     directives = {"annotation_typing": False, "binding": False, "embedsignature": True, "embedsignature.format": "clinic"}
     translated: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives=directives)

@@ -8,8 +8,8 @@ a silent fallback costs its users most of their speed.
 
 What decides has one source, Python, and is compiled from it as well (setup.py). Those modules are taken compiled with
 the extension, all of them, or else from their sources, all of them: then a finder leads past what was built. Whether
-they are taken is decided before any of them is imported, from what the build wrote down (`_built`): there is no way back,
-since what was compiled holds on to what else was.
+they are taken is decided before any of them is imported, from what the build wrote down (`_built`): there is no way
+back, since what was compiled holds on to what else was.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ def _extension() -> Any:
     try:
         from fsm import _speedups
     except Exception as e:
-        raise ImportError(f"fsm._speedups fails while it is loaded: {e}. {_BUILD}; FSM_PURE_PYTHON=1 does without it.") from e
+        message = f"fsm._speedups fails while it is loaded: {e}. {_BUILD}; FSM_PURE_PYTHON=1 does without it."
+        raise ImportError(message) from e
     return _speedups
 
 

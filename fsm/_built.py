@@ -1,7 +1,7 @@
 """What the compiled modules were built from: written by the build (setup.py), read before any of them is imported.
 
-A file beside the extension, `RECORD`, holds the digest of the spec and the hash of every source. Time stamps say nothing
-about either: a checkout, an archive or a copy may bring any.
+A file beside the extension, `RECORD`, holds the digest of the spec and the hash of every source. Time stamps say
+nothing about either: a checkout, an archive or a copy may bring any.
 
 Only the standard library is imported here, and nothing of the package: setup.py runs this file by its path.
 """

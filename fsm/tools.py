@@ -5,51 +5,94 @@ The validator library is imported when the first tool is registered, not with th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fsm.errors import SchemaError, UsageError
 
+MAX_DEPTH = 250  # nesting of a schema; the validator's own bound is just above
+MAX_VALUES = 100_000  # of all kinds in one schema
+MAX_BACKTRACKS = 100_000  # steps of one pattern on one string, about 2 ms
+
 
 class Tool:
-    """One registered tool. Raises SchemaError when `schema` is no JSON Schema."""
+    """One registered tool, with a copy of its schema.
+
+    Raises SchemaError when `schema` is no JSON Schema, or reaches out of itself.
+    """
 
     __slots__ = ("_validator", "declared", "name", "required", "schema")
 
     def __init__(self, name: str, schema: Mapping[str, Any] | bool | None) -> None:
         import jsonschema_rs
 
+        outside: list[str] = []
+
+        def refuse(uri: str) -> Any:
+            outside.append(uri)
+            raise ValueError("nothing is fetched")
+
         self.name = name
-        schema = _plain(schema) if isinstance(schema, Mapping) else schema
-        self.schema = {} if schema is None else schema
         try:
-            self._validator = jsonschema_rs.validator_for(self.schema if isinstance(self.schema, bool) else dict(self.schema))
+            schema = _plain(_copied(schema)) if isinstance(schema, Mapping) else {} if schema is None else schema
+            options = jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS)
+            self._validator = jsonschema_rs.validator_for(schema, retriever=refuse, pattern_options=options)
         except Exception as e:  # the library raises several unrelated types; all mean a bad schema
+            if outside or "not present in a registry" in str(e):
+                where = repr(outside[0]) if outside else str(e).partition("\n")[0]
+                raise SchemaError(f"the schema of tool {name!r} refers to what is neither in it nor a standard "
+                                  f"meta-schema: {where}. Nothing is fetched; put it under $defs") from e
             raise SchemaError(f"the schema of tool {name!r} is no JSON Schema: {e}") from e
+        self.schema = schema
         body = schema if isinstance(schema, Mapping) else {}
         self.required = frozenset(body.get("required") or ())
         self.declared = frozenset(body.get("properties") or ())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.schema)
+
     def complaint(self, value: dict[str, Any]) -> str | None:
-        """Why the schema refuses `value`, or None (R-75). Nothing is coerced."""
-        for error in self._validator.iter_errors(value):
-            where = "/".join(str(p) for p in error.instance_path)
-            return f"{error.message[:200]}{f' at {where}' if where else ''}"
+        """Why the schema refuses `value`, or None (R-75): the first fault. Nothing is coerced."""
+        try:
+            self._validator.validate(value)
+        except ValueError as e:  # a ValidationError is one; so is what the library says of a value that it cannot read
+            where = "/".join(str(p) for p in getattr(e, "instance_path", ()))
+            return f"{str(getattr(e, 'message', e))[:200]}{f' at {where}' if where else ''}"
         return None
 
     def fits(self, value: dict[str, Any]) -> bool:
         """Whether arguments without a name can be for this tool (fine print 9)."""
         given = value.keys()
-        return self.required <= given and (not self.declared or self.declared >= given) and self.complaint(value) is None
+        if not self.required <= given or (self.declared and not self.declared >= given):
+            return False
+        try:
+            return bool(self._validator.is_valid(value))
+        except ValueError:
+            return False
 
 
 class ToolRegistry:
     """Name -> schema of every tool the model may call.
 
-    Accepts a mapping name -> JSON Schema, or a vendor's list of tool definitions (Anthropic `input_schema`, OpenAI
-    `function.parameters` or `parameters`, Gemini `functionDeclarations`, Bedrock `toolSpec`). A schema may be written in
-    Gemini's way (`"type": "OBJECT"`). Raises SchemaError for a bad schema and
-    UsageError for something that is no tool definition.
+    tools: a mapping name -> JSON Schema, or a vendor's list of tool definitions (Anthropic `input_schema`, OpenAI
+        `function.parameters` or `parameters`, Gemini `functionDeclarations`, Bedrock `toolSpec`); default none.
+        A schema may be written in Gemini's way (`"type": "OBJECT"`). It is copied, so that what happens to it
+        later does not count.
+
+    Raises SchemaError for a bad schema and UsageError for something that is no tool definition.
+
+    Schemas come from anywhere, so what one may do is bounded:
+    - it reaches nothing but itself and the standard meta-schemas: a `$ref` or `$schema` elsewhere is a SchemaError,
+      nothing is fetched or opened, at registration or later;
+    - it is JSON, at most 250 deep and of 100,000 values, else a SchemaError. Circles of `$ref` are allowed and end;
+    - patterns take time that grows with the text; one with look-around or back references at most 100,000 steps per
+      text (2 ms), beyond which the call is refused; one that takes more than 10 MB is a SchemaError;
+    - judging stops at the first fault, and arguments are bounded by `Limits.content_bytes` and `Limits.depth`: at
+      1 MiB, `uniqueItems` takes less than a second.
+    Not bounded is what its own alternatives multiply to: `anyOf` of references to `anyOf` of references, and so on.
+
+    A registry pickles. A copy, deep or not, is independent: what is registered in one is not in the other.
     """
 
     __slots__ = ("_tools",)
@@ -59,9 +102,27 @@ class ToolRegistry:
         if isinstance(tools, Mapping):
             for name, schema in tools.items():
                 self.register(name, schema)
-        else:
+        elif tools is None or isinstance(tools, Iterable):
             for definition in tools or ():
                 self._register_definition(definition)
+        else:
+            raise UsageError("tools are a ToolRegistry, a mapping name -> JSON Schema or a vendor's list of tools, "
+                             f"not {type(tools).__name__}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ({name: tool.schema for name, tool in self._tools.items()},)
+
+    def __copy__(self) -> ToolRegistry:
+        made = type(self)()
+        made._tools = dict(self._tools)  # a tool itself never changes
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ToolRegistry:
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        names, more = list(self._tools)[:10], len(self._tools) - 10
+        return f"<ToolRegistry {', '.join(names) or 'empty'}{f' and {more} more' if more > 0 else ''}>"
 
     @classmethod
     def of(cls, tools: Any) -> ToolRegistry | None:
@@ -112,9 +173,35 @@ _UPPER = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT",
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _copied(schema: Any) -> Any:
+    """A copy of `schema`. Raises ValueError for what is no JSON, too deep or too large."""
+    room = MAX_VALUES
+
+    def copied(value: Any, depth: int) -> Any:
+        nonlocal room
+        room -= 1
+        if room < 0:
+            raise ValueError(f"it has more than {MAX_VALUES} values")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        if value is None or isinstance(value, (str, int)):
+            return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        if isinstance(value, Mapping):
+            if (odd := next((key for key in value if not isinstance(key, str)), None)) is not None:
+                raise ValueError(f"the key {odd!r} is no string")
+            return {key: copied(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [copied(item, depth + 1) for item in value]
+        raise ValueError(f"{value!r:.100} is no JSON")
+
+    return copied(schema, 1)
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` with Gemini's spelling made JSON Schema's: types in upper case, `nullable`, counts as strings."""
-    out = dict(schema)
+    out = schema.copy()
     kind = out.get("type")
     if isinstance(kind, str) and (kind in _UPPER or kind == "TYPE_UNSPECIFIED"):
         del out["type"]
@@ -127,12 +214,12 @@ def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(out.get(key), str) and out[key].isdigit():
                 out[key] = int(out[key])
     for key in ("properties", "$defs", "definitions"):
-        if isinstance(out.get(key), Mapping):
-            out[key] = {name: _plain(s) if isinstance(s, Mapping) else s for name, s in out[key].items()}
+        if isinstance(out.get(key), dict):
+            out[key] = {name: _plain(s) if isinstance(s, dict) else s for name, s in out[key].items()}
     for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
         if isinstance(out.get(key), list):
-            out[key] = [_plain(s) if isinstance(s, Mapping) else s for s in out[key]]
+            out[key] = [_plain(s) if isinstance(s, dict) else s for s in out[key]]
     for key in ("items", "additionalProperties"):
-        if isinstance(out.get(key), Mapping):
+        if isinstance(out.get(key), dict):
             out[key] = _plain(out[key])
     return out

@@ -20,17 +20,17 @@ from helpers import ROOT, a_text, a_tool, anthropic
 
 SO = EXTENSION_SUFFIXES[0]
 BODY = anthropic(*a_text(0, "hello"), *a_tool(1, "t", "Read", '{"file_path":"a"}'), stop="tool_use")
+MODULES = ("fsm._speedups", *_backend.COLD)
 RUN = f"""
 import sys, warnings
 warnings.simplefilter("always")
 import fsm
 from fsm import _backend
 outcome = fsm.reconstruct({BODY!r}, tools={{"Read": {{"required": ["file_path"]}}}})
-assert outcome.message.text == "hello" and outcome.message.tool_calls[0]["input"] == {{"file_path": "a"}}, outcome.to_dict()
-loaded = [name for name in ("fsm._speedups", *_backend.COLD) if name in sys.modules and not sys.modules[name].__file__.endswith(".py")]
-print(fsm.BACKEND, len(loaded))
+assert (outcome.message.text, outcome.message.tool_calls[0]["input"]) == ("hello", {{"file_path": "a"}})
+print(fsm.BACKEND, sum(not sys.modules[name].__file__.endswith(".py") for name in {MODULES!r} if name in sys.modules))
 """
-COMPILED = f"compiled {len(_backend.COLD) + 1}"
+COMPILED = f"compiled {len(MODULES)}"
 PURE = "python 0"
 
 
@@ -45,7 +45,8 @@ class Tree:
 
     def run(self, **env: str) -> subprocess.CompletedProcess[str]:
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("FSM_", "PYTHONPATH"))}
-        return subprocess.run([sys.executable, "-c", RUN], cwd=self.root, env={**keep, **env}, capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, "-c", RUN], cwd=self.root, env={**keep, **env}, capture_output=True,
+                              text=True, timeout=60)
 
     def edit(self, path: str, old: str = "", new: str = "") -> None:
         """Change a file, by a line at its end if nothing is named, and leave its time stamps as they were."""
@@ -87,8 +88,9 @@ def test_what_was_built_is_taken(tree: Tree, installed: Tree):
     installed.takes()
 
 
-@pytest.mark.parametrize("path", ["_speedups/_speedups.pyx", "_speedups/scan.pxi", "_speedups/_tables.pxi", "_speedups/match.h",
-                                  "fsm/calls.pxd", "fsm/_tables.pxd", "fsm/dialects/base.pxd", "fsm/calls.py", "fsm/dialects/anthropic.py"])
+@pytest.mark.parametrize("path", [
+    "_speedups/_speedups.pyx", "_speedups/scan.pxi", "_speedups/_tables.pxi", "_speedups/match.h", "fsm/calls.pxd",
+    "fsm/_tables.pxd", "fsm/dialects/base.pxd", "fsm/calls.py", "fsm/dialects/anthropic.py"])
 def test_a_source_that_changed_is_noticed_whatever_its_time_stamp(tree: Tree, path: str):
     tree.edit(path)
     tree.refuses(f"{re.escape(path)} changed since it was built")
@@ -144,14 +146,15 @@ def test_where_nothing_was_built_nothing_is_said(tree: Tree):
     (tree.root / "fsm" / _built.RECORD).unlink()
     got = tree.run()
     assert (got.stdout.strip(), got.stderr) == (PURE, "")
-    assert "ImportError: fsm._speedups is not used: fsm._speedups was not built" in tree.run(FSM_REQUIRE_SPEEDUPS="1").stderr
+    required = tree.run(FSM_REQUIRE_SPEEDUPS="1")
+    assert "ImportError: fsm._speedups is not used: fsm._speedups was not built" in required.stderr
 
 
 def test_behind_the_choice_there_is_no_way_back(tree: Tree):
     """Half of it is loaded then, and holds on to what is compiled."""
     tree.edit("fsm/sse.py", "def _fields(", "def _other(")
-    got = tree.run()
-    assert re.search(r"ImportError: fsm\._speedups fails while it is loaded: .*FSM_PURE_PYTHON=1 does without it", got.stderr)
+    said = tree.run().stderr
+    assert re.search(r"ImportError: fsm\._speedups fails while it is loaded: .*FSM_PURE_PYTHON=1 does without it", said)
 
 
 def test_the_record_names_every_source(tree: Tree):
@@ -176,7 +179,8 @@ def test_what_the_warning_says_to_do_is_what_the_documentation_says(tree: Tree):
 
 def test_an_installed_package_is_told_to_be_installed_again(installed: Tree):
     (installed.root / "fsm" / _built.RECORD).unlink()
-    assert re.findall("`(.+?)`", installed.run().stderr) == ["pip install --force-reinstall --no-deps --no-binary deltafsm deltafsm"]
+    commands = re.findall("`(.+?)`", installed.run().stderr)
+    assert commands == ["pip install --force-reinstall --no-deps --no-binary deltafsm deltafsm"]
 
 
 def test_the_extra_for_developers_has_what_builds():
@@ -199,8 +203,8 @@ def built(tree: Tree) -> Tree:
 
 
 def build(tree: Tree, **env: str) -> str:
-    got = subprocess.run([sys.executable, "setup.py", "build_ext", "--inplace"], cwd=tree.root, env={**os.environ, "FSM_REQUIRE_SPEEDUPS": "", **env},
-                         capture_output=True, text=True, timeout=300)
+    got = subprocess.run([sys.executable, "setup.py", "build_ext", "--inplace"], cwd=tree.root, capture_output=True,
+                         text=True, timeout=300, env={**os.environ, "FSM_REQUIRE_SPEEDUPS": "", **env})
     assert got.returncode == 0, got.stderr
     return got.stdout + got.stderr
 
