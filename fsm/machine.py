@@ -98,7 +98,7 @@ class Observed(Model):
             raise raised
 
     @property
-    def state(self) -> str:  # type: ignore[override]
+    def state(self) -> str:
         return self._state
 
     @state.setter

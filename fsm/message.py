@@ -162,6 +162,17 @@ class Anomalies(list):  # type: ignore[type-arg]  # of Anomaly; a compiled class
     def total(self) -> int:
         return sum(self.counts.values())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _anomalies, (self._limit, list(self), self.counts, self.offset, self.event)
+
+
+def _anomalies(limit: int, kept: list[Anomaly], counts: dict[str, int], offset: int, event: int) -> Anomalies:
+    """Anomalies as they were pickled: of a compiled list the class alone would keep nothing in it."""
+    found = Anomalies(limit)
+    found.extend(kept)
+    found.counts, found.offset, found.event = counts, offset, event
+    return found
+
 
 _RAISED = {"CANCELLED": StreamCancelled, "ERRORED": StreamErrored, "TIMED_OUT": StreamTimedOut}
 

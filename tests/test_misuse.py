@@ -205,8 +205,8 @@ def test_repr(engine: str):
     assert repr(r) == f"<Reconstructor openai-chat INITIALIZING, 0 bytes, engine {engine}>"
     r.feed(chat({"content": "a"}, finish=None, done=False))
     assert "STREAMING.text" in repr(r)
-    assert repr(fsm.ToolRegistry(TOOLS)) == "<ToolRegistry of 4 tools: Read, Grep, Bash, Edit>"
-    assert repr(fsm.ToolRegistry({f"t{i}": None for i in range(50)})).endswith("t9, …>")
+    assert repr(fsm.ToolRegistry(TOOLS)) == "<ToolRegistry Read, Grep, Bash, Edit>"
+    assert len(repr(fsm.ToolRegistry({f"t{i}": None for i in range(500)}))) < 300
 
 
 @pytest.mark.parametrize(("options", "says"), [
@@ -215,7 +215,7 @@ def test_repr(engine: str):
     ({"on_bad_event": "skipp"}, "did you mean 'skip'"), ({"engine": "compield"}, "did you mean 'compiled'"), ({"engine": 1}, "no engine is called 1"),
     ({"limits": 5}, "limits is a fsm.Limits"), ({"limits": {}}, "limits is a fsm.Limits"), ({"timeouts": 5}, "timeouts is a fsm.Timeouts"),
     ({"choice": "0"}, "choice is"), ({"choice": -1}, "choice is"), ({"choice": True}, "choice is"), ({"clock": 5}, "clock is a function"),
-    ({"tools": 5}, "no tools"), ({"tools": "Read"}, "no tool"), ({"tools": [5]}, "no tool definition"), ({"tools": {5: {}}}, "a tool needs a name")])
+    ({"tools": 5}, "tools are a ToolRegistry"), ({"tools": "Read"}, "no tool"), ({"tools": [5]}, "no tool definition"), ({"tools": {5: {}}}, "a tool needs a name")])
 def test_a_wrong_option_is_refused_at_once(engine: str, options: dict[str, Any], says: str):
     with pytest.raises(fsm.UsageError, match=says):
         fsm.Reconstructor(**{"engine": engine, **options})
