@@ -30,7 +30,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished",
-    "Metrics", "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+    "Metrics", "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
+    "StreamFailed",
     "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
     "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
 ]

@@ -141,7 +141,8 @@ def engine(name: str | None = None) -> Engine:
     if name == "python":
         return PYTHON
     if name not in ("compiled", "scan", "slow"):
-        raise UnknownEngineError(f"no engine is called {name!r}{did_you_mean(name, ('python', 'compiled'))}; there are None, 'python', 'compiled', 'scan' and 'slow'")
+        like = did_you_mean(name, ("python", "compiled"))
+        raise UnknownEngineError(f"no engine is called {name!r}{like}; there are None, 'python', 'compiled', 'scan' and 'slow'")
     if COMPILED is None or _SLOW is None:
         raise UnknownEngineError(f"the engine {name!r} is not there: fsm._speedups was not built, or FSM_PURE_PYTHON is set; use engine='python'")
     return COMPILED if name == "compiled" else _SLOW if name == "slow" else COMPILED._replace(name="scan", learn=False)

@@ -8,10 +8,10 @@ from typing import Any
 from fsm.errors import OptionError
 
 
-def _positive(owner: object, kinds: tuple[type, ...], what: str, *names: str) -> None:
+def _positive(owner: object, kinds: tuple[type[Any], ...], what: str, *names: str) -> None:
     for name in names:
         value: Any = getattr(owner, name)
-        if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
+        if type(value) not in kinds or not value > 0:
             raise OptionError(f"{type(owner).__name__}.{name} is {what} above 0, not {value!r}")
 
 

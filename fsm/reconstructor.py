@@ -48,8 +48,9 @@ class Reconstructor:
     the next one. It belongs to one thread at a time: a call within another one raises UsageError where that is seen.
     """
 
-    __slots__ = ("_acc", "__weakref__", "_armable", "_armed", "_busy", "_bytes", "_chunks", "_clock", "_dated", "_deltas", "_framing", "_last_bytes", "_last_progress",
-                 "_metrics", "_observed", "_outcome", "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
+    __slots__ = ("__weakref__", "_acc", "_armable", "_armed", "_busy", "_bytes", "_chunks", "_clock", "_dated",
+                 "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_observed", "_outcome",
+                 "_parts", "_reader", "_setup", "_t0", "_unbound", "_useful", "timeouts")
 
     def __init__(self, dialect: str = "auto", tools: Any = None, limits: Limits | None = None, timeouts: Timeouts | None = None, deltas: str = "chunk",
                  observer: Any = None, clock: Callable[[], float] | None = None, engine: str | None = None, *, choice: int = 0,

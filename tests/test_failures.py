@@ -129,7 +129,8 @@ def test_a_good_status_beside_an_empty_envelope(engine: str, beside: dict[str, A
 
 def test_an_error_on_a_choice(engine: str):
     body = chat({"content": "Hi"}, finish=None, done=False) + frame(
-        {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {}, "finish_reason": None, "error": {"code": 502, "message": WORDS}}]}) + frame("[DONE]")
+        {"object": "chat.completion.chunk",
+         "choices": [{"index": 0, "delta": {}, "finish_reason": None, "error": {"code": 502, "message": WORDS}}]}) + frame("[DONE]")
     got = same_everywhere(engine, body, "openai-chat")
     assert (got["state"], got["error"]["message"], got["error"]["type"]) == ("ERRORED", WORDS, "502")
 

@@ -12,7 +12,8 @@ import fsm
 from fsm import _backend, _tables
 from helpers import ROOT
 
-HEAVY = ("asyncio", "ssl", "socket", "concurrent.futures", "subprocess", "transitions.extensions", "yaml", "jsonschema_rs", "jiter", "typer", "click", "rich", "httpx", "httpx2", "aiohttp", "requests", "urllib3", "http.client",
+HEAVY = ("asyncio", "ssl", "socket", "concurrent.futures", "subprocess", "transitions.extensions",
+         "yaml", "jsonschema_rs", "jiter", "typer", "click", "rich", "httpx", "httpx2", "aiohttp", "requests", "urllib3", "http.client",
          "hypothesis", "pytest", "anthropic", "openai", "pydantic", "zstandard", "pyarrow", "spec", "fsm.cli")
 
 
@@ -45,7 +46,7 @@ def test_the_public_surface():
     assert sorted(fsm.__all__) == [
         "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event",
         "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished", "Metrics",
-        "NormalizedEvent", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
+        "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
         "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
         "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
     assert all(hasattr(fsm, name) for name in fsm.__all__)

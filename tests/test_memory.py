@@ -269,12 +269,6 @@ def test_the_process_does_not_grow(tiers: tuple[str, ...]):
     assert int(run.stdout) <= 4096
 
 
-class Watched(fsm.Reconstructor):
-    """A Reconstructor that can be watched: it has room for weak references."""
-
-    __slots__ = ("__weakref__",)
-
-
 @pytest.mark.parametrize("ending", ENDS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("deltas", ["chunk", "each", "none"])
 def test_no_cycles(engine: str, ending: Callable[[fsm.Reconstructor], None], deltas: str):
@@ -282,7 +276,7 @@ def test_no_cycles(engine: str, ending: Callable[[fsm.Reconstructor], None], del
     gc.collect()
     gc.disable()
     try:
-        r = Watched(engine=engine, deltas=deltas)
+        r = fsm.Reconstructor(engine=engine, deltas=deltas)
         ending(r)
         gone = weakref.ref(r)
         del r
@@ -293,7 +287,7 @@ def test_no_cycles(engine: str, ending: Callable[[fsm.Reconstructor], None], del
 
 
 def test_an_outcome_keeps_no_stream_alive(engine: str):
-    r = Watched(engine=engine)
+    r = fsm.Reconstructor(engine=engine)
     r.feed(WHOLE)
     outcome = r.end()
     gone = weakref.ref(r)

@@ -54,7 +54,8 @@ SAYS = {
     "gemini content": lambda x, y: ("gemini", b"".join(frame({"candidates": [{"content": t, "finishReason": "STOP"}]}) for t in (x, y))),
     "gemini-interactions": lambda x, y: ("gemini-interactions", b"".join(frame(e) for e in (
         {"event_type": "step.start", "index": 0, "step": {"type": "model_output"}},
-        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": x}}, {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": y}},
+        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": x}},
+        {"event_type": "step.delta", "index": 0, "delta": {"type": "text", "text": y}},
         {"event_type": "step.stop", "index": 0}, {"event_type": "interaction.completed", "interaction": {"status": "completed"}}))),
     "cohere": lambda x, y: ("cohere", b"".join(frame(e) for e in (
         {"type": "message-start", "id": "m"}, {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}},
@@ -93,7 +94,8 @@ def test_thinking(engine: str, where: str, first: str):  # R-11
 
 
 @pytest.mark.parametrize("where", [w for w in THINKS if w.startswith("openai-chat")])
-@pytest.mark.parametrize("signed", [{"signature": "c2ln"}, {"text": "m.", "signature": "c2ln"}, [{"thinking": "m.", "signature": "c2ln"}], {"text": "", "signature": "c2ln"}])
+@pytest.mark.parametrize("signed", [{"signature": "c2ln"}, {"text": "m.", "signature": "c2ln"}, [{"thinking": "m.", "signature": "c2ln"}],
+                                    {"text": "", "signature": "c2ln"}])
 def test_a_signature_in_the_same_field(engine: str, where: str, signed: Any):  # R-12
     dialect, body = THINKS[where]("Hm", signed)
     thinking, _text = content_of(same_everywhere(engine, body, dialect))
@@ -116,7 +118,8 @@ def test_thinking_blocks_are_a_copy_that_brings_the_signature(engine: str):  # R
 
 
 @pytest.mark.parametrize("delta", [
-    {"type": "thinking_delta", "thinking": "", "signature": "c2ln"}, {"type": "thinking_delta", "signature": "c2ln"}, {"type": "text_delta", "text": "", "signature": "c2ln"},
+    {"type": "thinking_delta", "thinking": "", "signature": "c2ln"}, {"type": "thinking_delta", "signature": "c2ln"},
+    {"type": "text_delta", "text": "", "signature": "c2ln"},
     {"type": "signature_delta", "signature": "c2ln"}, {"signature": "c2ln"}, {"type": "input_json_delta", "partial_json": "", "signature": "c2ln"},
     {"type": "signature_delta", "signature": {"value": "c2ln"}}])
 @pytest.mark.parametrize("begun", [True, False])
@@ -305,7 +308,7 @@ def test_what_the_caller_was_told_of_parts_that_were_joined(engine: str):  # R-9
 
 # ---------------------------------------------------------------- rule 24: addresses by another name
 
-TWO = [{"type": "function_call", "call_id": "call_a", "name": "f", "arguments": ""}, {"type": "function_call", "call_id": "call_b", "name": "f", "arguments": ""}]
+TWO = [{"type": "function_call", "call_id": f"call_{n}", "name": "f", "arguments": ""} for n in "ab"]
 
 
 @pytest.mark.parametrize("ids", [("fc_call_a", "fc_call_b"), ("call_a", "call_b"), ("item-call_a", "item-call_b"), ("x1", "x2"), ("0", "1")])
@@ -316,12 +319,12 @@ def test_items_by_another_name(engine: str, ids: tuple[str, str], index: Any, ow
     if index == "elsewhere" and "call_a" not in ids[0]:
         return  # nothing tells which is meant but a number of its own
     events = [{"type": "response.output_item.added", "item": {**item, **({"id": f"own_{n}"} if own else {})}} for n, item in enumerate(TWO)]
-    for piece in ('{"n":', ' %d}'):
+    for piece in ('{"n":', " ?}"):
         for n in (0, 1):
             at = {"output_index": n + (7 if index == "elsewhere" else 0)} if isinstance(index, str) else index
-            events.append({"type": "response.function_call_arguments.delta", "item_id": ids[n], **at, "delta": piece % n if "%" in piece else piece})
+            events.append({"type": "response.function_call_arguments.delta", "item_id": ids[n], **at, "delta": piece.replace("?", str(n))})
     if done:
-        events += [{"type": "response.output_item.done", "item": {**item, "arguments": '{"n": %d}' % n}} for n, item in enumerate(TWO)]
+        events += [{"type": "response.output_item.done", "item": {**item, "arguments": f'{{"n": {n}}}'}} for n, item in enumerate(TWO)]
     got = same_everywhere(engine, responses(*events), "openai-responses")
     assert [(b["id"], b["input"], b.get("invalid")) for b in got["message"]["content"]] == [("call_a", {"n": 0}, None), ("call_b", {"n": 1}, None)]
 
@@ -338,7 +341,8 @@ def test_texts_by_another_name(engine: str, ids: tuple[str | None, str | None]):
     for n in (0, 1):
         events.append({"type": "response.output_item.added", "item": {"type": "message", "id": f"m{n + 1}", "content": []}})
         events += [{"type": "response.output_text.delta", **({"item_id": ids[n]} if ids[n] else {}), "delta": d} for d in ("a", f"{n}")]
-        events.append({"type": "response.output_item.done", "item": {"type": "message", "id": f"m{n + 1}", "content": [{"type": "output_text", "text": f"a{n}"}]}})
+        item = {"type": "message", "id": f"m{n + 1}", "content": [{"type": "output_text", "text": f"a{n}"}]}
+        events.append({"type": "response.output_item.done", "item": item})
     assert content_of(same_everywhere(engine, responses(*events), "openai-responses")) == [{"type": "text", "text": "a0"}, {"type": "text", "text": "a1"}]
 
 
@@ -352,7 +356,8 @@ STOPS = st.lists(st.sampled_from([None, 0, 1]), min_size=1, max_size=5)
 @given(order=st.permutations(["thinking", "text", "tool_use"]), stops=STOPS, index=st.sampled_from([0, None]))
 def test_no_block_is_closed_twice(engine: str, order: list[str], stops: list[int | None], index: int | None):  # R-23
     """Several kinds share one index; whatever the order of the stops, what was told is in the message."""
-    fields = {"thinking": ("thinking_delta", "thinking", "Hm."), "text": ("text_delta", "text", "Hello"), "tool_use": ("input_json_delta", "partial_json", '{"a":1}')}
+    fields = {"thinking": ("thinking_delta", "thinking", "Hm."), "text": ("text_delta", "text", "Hello"),
+              "tool_use": ("input_json_delta", "partial_json", '{"a":1}')}
     events = [a_delta(0, {"type": fields[kind][0], fields[kind][1]: fields[kind][2]}) for kind in order]
     events += [{"type": "content_block_stop"} if s is None else a_stop(s) for s in stops]
     r = fsm.Reconstructor("anthropic", engine=engine)
@@ -366,7 +371,8 @@ def test_no_block_is_closed_twice(engine: str, order: list[str], stops: list[int
     assert "".join(e.text for e in told if isinstance(e, fsm.TextDelta)) == "Hello"
 
 
-@pytest.mark.parametrize("head", [b"<html>", b"<!DOCTYPE html><html><body>x</body></html>", b"\n <html>" + b"x" * 300, b"\x1f\x8b\x08" + b"\0" * 20, b"\xef\xbb\xbf<html>"])
+@pytest.mark.parametrize("head", [b"<html>", b"<!DOCTYPE html><html><body>x</body></html>", b"\n <html>" + b"x" * 300,
+                                  b"\x1f\x8b\x08" + b"\0" * 20, b"\xef\xbb\xbf<html>"])
 @pytest.mark.parametrize("behind", [chat({"content": "Hi"}), b"data: {broken\n\n" * 40, b"\n\ndata: hello\n\n", b""])
 @pytest.mark.parametrize("dialect", ["auto", "openai-chat"])
 def test_nothing_is_read_behind_what_is_no_stream(engine: str, head: bytes, behind: bytes, dialect: str):
