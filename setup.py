@@ -27,6 +27,11 @@ DECLARED = sorted(Path("fsm").rglob("*.pxd"))
 COLD = [path for path in DECLARED if path.name != "_tables.pxd"]  # of the modules that are compiled
 
 
+#: what callers see of the compiled modules: their methods keep their annotations. Not those of the Reconstructor: a method that keeps them
+#: costs 118 instructions more per call, and `feed` is called for every chunk
+PUBLIC = frozenset({"fsm._events", "fsm.events", "fsm.message", "fsm.metrics", "fsm.usage"})
+
+
 def flag(name: str) -> bool:
     return os.environ.get(name, "") not in ("", "0")
 
@@ -105,7 +110,10 @@ def extensions() -> list[Extension]:
                       extra_link_args=link, depends=[str(p) for p in DECLARED]) for path in COLD]
     # the annotations are for readers and mypy; what the compiler may rely on stands in the .pxd. Signatures are for `help` and `inspect`
     directives = {"annotation_typing": False, "binding": False, "embedsignature": True, "embedsignature.format": "clinic"}
-    translated: list[Extension] = cythonize([extension, *cold], language_level=3, compiler_directives=directives)
+    public = [ext for ext in cold if ext.name in PUBLIC]
+    inner = [ext for ext in cold if ext.name not in PUBLIC]
+    translated: list[Extension] = cythonize([extension, *inner], language_level=3, compiler_directives=directives)
+    translated += cythonize(public, language_level=3, compiler_directives={**directives, "binding": True})  # which keeps annotations
     built.write(TRANSLATED, SPEC, SOURCES)
     for ext in translated:  # cythonize drops the mark
         ext.optional = not REQUIRED

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from fsm._signature import Signed
+
 
 class Event:
     """Base of what `feed` returns."""
+
+    __signature__ = Signed()
 
     __slots__: tuple[str, ...] = ()
     __match_args__: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fsm._signature import Signed
 from fsm import _tables as T
 from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm._events import Event as Base
@@ -58,6 +59,8 @@ class NormalizedEvent:
 
     Raises UsageError for a type that is not of the alphabet.
     """
+
+    __signature__ = Signed()
 
     __slots__ = ("block", "code", "content", "extra", "fragment", "id", "index", "input", "joins", "kind", "message", "model", "name", "reason",
                  "restated", "sibling", "signature", "text", "type", "usage")

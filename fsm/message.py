@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from fsm._signature import Signed
 from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UsageError
 from fsm.usage import Usage
 
@@ -39,6 +40,8 @@ class Message:
     arguments:       id of a valid call -> its arguments as the text that was received, where the vendor's request takes
                      text and `orjson.dumps` of the input is another; not of calls whose ids were made up.
     """
+
+    __signature__ = Signed()
 
     content: list[dict[str, Any]] = field(default_factory=list)
     id: str | None = None
@@ -144,6 +147,8 @@ class Anomalies(list):  # type: ignore[type-arg]  # of Anomaly; a compiled class
     `offset` and `event` are those of the wire event in hand, which is where the next one will be noted.
     """
 
+    __signature__ = Signed()
+
     __slots__ = ("_limit", "counts", "event", "offset")
 
     def __init__(self, limit: int) -> None:
@@ -182,6 +187,8 @@ class Outcome:
 
     state, dialect, partial (or None), error (or None), anomalies, metrics.
     """
+
+    __signature__ = Signed()
 
     __slots__ = ("_message", "anomalies", "dialect", "error", "metrics", "partial", "state")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from fsm._signature import Signed
+
 
 @dataclass
 class Metrics:
@@ -18,6 +20,8 @@ class Metrics:
     idle_max_gap_ms: the longest pause between two chunks.
     cancellation_reason: why the stream was cancelled or timed out, if it was.
     """
+
+    __signature__ = Signed()
 
     time_to_first_token_ms: float | None = None
     time_to_first_useful_chunk_ms: float | None = None

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from fsm._signature import Signed
 from fsm import _backend, dialects, framings, snapshots
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
@@ -47,6 +48,8 @@ class Reconstructor:
     comes out of the call that led to it, once, when the stream is consistent again: nothing is lost, what that call had to tell is returned by
     the next one. It belongs to one thread at a time: a call within another one raises UsageError where that is seen.
     """
+
+    __signature__ = Signed()
 
     __slots__ = ("__weakref__", "_acc", "_armable", "_armed", "_busy", "_bytes", "_chunks", "_clock", "_dated",
                  "_deltas", "_framing", "_last_bytes", "_last_progress", "_metrics", "_observed", "_outcome",

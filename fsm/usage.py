@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fsm._signature import Signed
+
 import orjson
 
 FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "reasoning_tokens")
@@ -19,6 +21,8 @@ class Usage:
     whether `input_tokens` includes cached tokens: "includes_cached" (OpenAI, Gemini), "excludes_cached" (Anthropic),
     "mixed" after adding both, "unknown". `raw` is the vendor's last non-empty usage object.
     """
+
+    __signature__ = Signed()
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -181,6 +185,8 @@ def reported(before: Usage, report: bytes, table: Paths) -> Usage:
 
 class UsageLedger:
     """Adds up the usage of messages (R-79): message 1 with 1000 and message 2 with 600 input tokens are 1600."""
+
+    __signature__ = Signed()
 
     __slots__ = ("messages", "total")
 

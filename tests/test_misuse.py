@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import copy
 import gc
+import inspect
+import json
+import os
 import pickle
+import subprocess
+import sys
 import threading
 import weakref
 from typing import Any
@@ -12,7 +17,7 @@ from typing import Any
 import pytest
 
 import fsm
-from helpers import TOOLS, chat, push_all, stable, start, text, tool
+from helpers import ROOT, TOOLS, chat, push_all, stable, start, text, tool
 
 BODY = chat({"reasoning_content": "hm"}, {"content": "Hello"}, tool(0, "c1", "Read", '{"file_path": "a"}'), usage={"prompt_tokens": 3})
 HOOKS = ("on_enter_STREAMING_text", "on_exit_STREAMING_thinking", "on_enter_STREAMING_tool", "on_enter_COMPLETED", "on_enter_STREAMING")
@@ -256,3 +261,49 @@ def test_a_pushed_event_with_a_field_of_a_wrong_type(engine: str, fields: dict[s
 def test_feed_takes_bytes(engine: str, data: Any):
     with pytest.raises(fsm.UsageError, match="feed"):
         fsm.Reconstructor(engine=engine).feed(data)
+
+
+# ---------------------------------------------------------------- what the compiled classes say of themselves
+
+SIGNATURES = """
+import inspect, fsm, json
+def written(f):
+    return str(inspect.signature(f)).replace(" -> None", "").replace(" -> 'None'", "").replace("'", "").replace("NoneType", "None")
+found = {}
+def show(name, f):
+    found[name] = written(f)
+    if name.startswith(("Reconstructor.", "reconstruct")):
+        found["=" + name] = [(p.name, repr(p.default)) for p in inspect.signature(f).parameters.values()]
+for name in fsm.__all__:
+    thing = getattr(fsm, name)
+    if callable(thing) and not (isinstance(thing, type) and issubclass(thing, Exception)):
+        if name != "StreamState":
+            show(name, thing)
+        for key, method in sorted(vars(thing).items()) if isinstance(thing, type) else ():
+            if not key.startswith("_") and inspect.isroutine(method):
+                show(name + "." + key, getattr(thing, key))
+print(json.dumps(found))
+"""
+
+
+def test_signatures_are_those_of_the_source():
+    """`inspect.signature` (and so `help`) shows the same of both engines, annotations included but for the hot module's functions (setup.py)."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FSM_")}
+    shown = [json.loads(subprocess.run([sys.executable, "-c", SIGNATURES], capture_output=True, text=True, check=True, cwd=ROOT,
+                                       env={**env, "FSM_PURE_PYTHON": pure}).stdout) for pure in ("", "1")]
+    hot = {name for name in shown[0] if name.startswith(("Reconstructor.", "reconstruct"))}
+    bare = {"=" + name for name in hot}
+    assert {n: shown[0][n] for n in shown[0].keys() - hot - bare} == {n: shown[1][n] for n in shown[1].keys() - hot - bare}
+    assert {name: shown[0]["=" + name] for name in hot} == {name: shown[1]["=" + name] for name in hot}
+    assert shown[0]["Reconstructor.feed"] == "(self, /, data)"
+    assert shown[0]["Reconstructor"].startswith("(dialect: str = auto, ")
+    assert shown[0]["TextDelta"] == "(index: int, text: str)"
+    assert len(shown[0]) >= 55
+
+
+def test_a_class_of_the_callers_has_its_own_signature():
+    class Mine(fsm.Reconstructor):
+        def __init__(self, path: str) -> None:
+            super().__init__("anthropic")
+
+    assert list(inspect.signature(Mine).parameters) == ["path"]
