@@ -35,9 +35,8 @@ def test_import_takes_nothing_heavy(pure: str):
 def test_a_stream_that_nobody_observes_takes_nothing_heavy(pure: str):
     """The Python engine needs the plain machine of `transitions`, the compiled one none."""
     heavy = HEAVY if pure or fsm.BACKEND == "python" else (*HEAVY, "transitions")
-    code = (f"import sys, fsm; "
-            f"assert fsm.reconstruct(b'data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}}}}]}}\\n\\ndata: [DONE]\\n\\n').completed; "
-            f"print([m for m in {heavy!r} if m in sys.modules])")
+    body = b'data: {"choices":[{"delta":{"content":"x"}}]}\n\ndata: [DONE]\n\n'
+    code = f"import sys, fsm; assert fsm.reconstruct({body!r}).completed; print([m for m in {heavy!r} if m in sys.modules])"
     got = python(code, FSM_PURE_PYTHON=pure)
     assert got.stdout.strip() == "[]", got.stdout + got.stderr
 
