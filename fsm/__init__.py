@@ -15,7 +15,7 @@ or, as the bytes arrive:
 
 from fsm._backend import BACKEND
 from fsm.errors import (ErrorInfo, FsmError, OptionError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
-                        UnknownEngineError, UsageError)
+                        UnknownEngineError, MisuseError)
 from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
                         ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
 from fsm.history import History
@@ -33,5 +33,5 @@ __all__ = [
     "Metrics", "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
     "StreamFailed",
     "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
-    "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
+    "UnknownDialectError", "UnknownEngineError", "Usage", "MisuseError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-SPEC_DIGEST: Final = "0609d9bfea2193a6"
+SPEC_DIGEST: Final = "d78f33cbaaba32b3"
 
 # states: the id is the place in STATES
 INITIALIZING: Final = 0

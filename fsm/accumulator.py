@@ -249,7 +249,7 @@ class Accumulator(Ledger):
         self.write(call, ev.fragment or "")
 
     def _seal_previous(self) -> None:
-        """A next start ends the call before it, if that holds a whole object (fine print 7)."""
+        """A next start ends the call before it, if that holds a whole object (rule 7)."""
         call = self.calls.current
         if (call is None or not call.open or call.twin_of is not None or call.name is None or call.ambiguous
                 or self.dialect["explicit_stops"] or not call.complete or call.bare):

@@ -1,6 +1,6 @@
 """Tool arguments: from the text an upstream sent to the object a tool may run with, or the reason why not.
 
-One strict parse (R-04, R-72). If it fails, the repairs of DESIGN section 5, fine print 8, and no others: raw control
+One strict parse (R-04, R-72). If it fails, the repairs of DESIGN section 5, rule 8, and no others: raw control
 characters in strings, equal repetition, an empty object beside one object, double encoding, a full copy after a
 prefix of itself. A prefix of an object is never closed into one (R-70).
 

@@ -128,7 +128,7 @@ class Call(Block):
 
     @property
     def bare(self) -> bool:
-        """Whether no argument was received: nothing at all, or only `{}` (fine print 7)."""
+        """Whether no argument was received: nothing at all, or only `{}` (rule 7)."""
         if self.free:
             return not len(self.buffer)
         return len(self.buffer) < 16 and says_nothing(self.buffer.text())

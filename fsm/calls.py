@@ -1,6 +1,6 @@
 """Who owns a tool call's start or fragment, and when its arguments are final.
 
-The rules of DESIGN section 5 ("Tool calls") and fine print 2 to 9 live here and nowhere else. Addresses are, in
+The rules of DESIGN section 5 ("Tool calls") and rules 2 to 9 live here and nowhere else. Addresses are, in
 this order: the wire's index refined by the id, the id, the current call. The two `case_*` methods only look and say
 which case of the event holds (a guard of `spec/stream.yaml`); the methods named after actions change something.
 """
@@ -61,7 +61,7 @@ class Calls:
                 if not slot.stopped and not self._another_name(slot, ev):
                     return T.TOOL_USE_START_REPEAT, slot
             elif not slot.stopped and not ev.name and not slot.complete:
-                return T.TOOL_USE_START_REPEAT, slot  # ids rotate; the first stays (fine print 5)
+                return T.TOOL_USE_START_REPEAT, slot  # ids rotate; the first stays (rule 5)
         if known is not None:
             return (T.TOOL_USE_START_REPEAT if known.index is None else T.TOOL_USE_START_TWIN), known
         return self._fresh_or_headless(ev)
@@ -73,7 +73,7 @@ class Calls:
         current = self.current
         if current is None or current.stopped or ev.sibling or (ev.fragment and current.complete):
             return T.TOOL_USE_START_FRESH, None
-        return T.TOOL_USE_START_REPEAT, current  # fine print 6
+        return T.TOOL_USE_START_REPEAT, current  # rule 6
 
     def _another_name(self, slot: Call, ev: NormalizedEvent) -> bool:
         """A second call on the same index without an id: another name with arguments, behind complete ones."""
@@ -143,7 +143,7 @@ class Calls:
         self._note("arguments_contradict", f"{call.label} was restated with the input {text[:200]}")
 
     def _set_name(self, call: Call, name: str | None, restated: bool = False) -> None:
-        """Repeated names do not concatenate; pieces join into a registered name only (fine print 9)."""
+        """Repeated names do not concatenate; pieces join into a registered name only (rule 9)."""
         if not name:
             return
         registry = self._registry
@@ -194,7 +194,7 @@ class Calls:
             self._slots[index] = call
 
     def undecided(self, call: Call) -> bool:
-        """Stopped without the arguments that its schema requires: a stray fragment may still reach it (fine print 7)."""
+        """Stopped without the arguments that its schema requires: a stray fragment may still reach it (rule 7)."""
         return call.stopped and not call.sealed and not call.open
 
     def slot(self, index: int) -> Call | None:
@@ -291,7 +291,7 @@ class Calls:
             call.invalid = parsed.fault or "ambiguous"
 
     def settle_twin(self, twin: Call) -> bool:
-        """Whether a call under a known id turned out to be another one; it has a fresh id then (fine print 4)."""
+        """Whether a call under a known id turned out to be another one; it has a fresh id then (rule 4)."""
         first = twin.twin_of
         assert first is not None
         text = (twin.buffer.text() if twin.free else twin.buffer.text().strip()) or twin.snapshot or ""

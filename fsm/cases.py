@@ -219,7 +219,7 @@ def _has_call(acc: Cases) -> bool:
 
 
 def stated_reason(acc: Cases) -> str | None:
-    """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (fine print 14)."""
+    """The stated reason that counts: a cut stays, then a filter, then failed calls, then the last one (rule 14)."""
     reasons = acc.reasons
     if len(reasons) > 1:
         for group in ("cut", "filtered", "failed_call"):
@@ -233,7 +233,7 @@ def stated_reason(acc: Cases) -> str | None:
 
 
 def _open_call(acc: Cases) -> Call | None:
-    """A call that the end of the connection would cut (fine print 11)."""
+    """A call that the end of the connection would cut (rule 11)."""
     for call in acc.calls.kept():
         if call.open and call.twin_of is None:
             if acc.dialect["explicit_stops"]:

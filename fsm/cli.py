@@ -68,7 +68,7 @@ def reconstruct(
         r = fsm.Reconstructor(dialect, _tools(tools), deltas="chunk" if events else "none", engine=engine, choice=choice)
         for chunk in _chunks(file):
             _trace(trace, r.feed(chunk), events)
-    except fsm.UsageError as e:
+    except fsm.MisuseError as e:
         _complain(str(e))
         raise typer.Exit(MISUSE) from e
     outcome = r.end()
@@ -115,24 +115,24 @@ def _chunks(name: str) -> Iterator[bytes]:
             while chunk := file.read1(1 << 16):
                 yield chunk
     except OSError as e:
-        raise fsm.UsageError(f"cannot read {name}: {e.strerror or e}") from e
+        raise fsm.MisuseError(f"cannot read {name}: {e.strerror or e}") from e
 
 
 def _tools(name: str | None) -> fsm.ToolRegistry | None:
-    """The registry that a JSON file describes. Raises UsageError for a file that describes none."""
+    """The registry that a JSON file describes. Raises MisuseError for a file that describes none."""
     if name is None:
         return None
     content = b"".join(_chunks(name))
     try:
         tools: Any = json.loads(content)
     except (ValueError, RecursionError) as e:
-        raise fsm.UsageError(f"{name} is no JSON: {e}") from e
+        raise fsm.MisuseError(f"{name} is no JSON: {e}") from e
     if not isinstance(tools, (dict, list)):
-        raise fsm.UsageError(f"{name} holds no tools; it is to be an object name -> JSON Schema, or a vendor's list of tools")
+        raise fsm.MisuseError(f"{name} holds no tools; it is to be an object name -> JSON Schema, or a vendor's list of tools")
     try:
         return fsm.ToolRegistry(tools)
-    except fsm.UsageError as e:
-        raise fsm.UsageError(f"{name}: {e}") from e
+    except fsm.MisuseError as e:
+        raise fsm.MisuseError(f"{name}: {e}") from e
 
 
 def _complain(message: str) -> None:

@@ -1,6 +1,6 @@
 """What the message is once its stream is over: open blocks, restatements, twins, stop reason, order.
 
-`Ending`, a short-lived view on an accumulator, builds the message or the partial. Rules: DESIGN section 5 ("End") and fine print 1, 10, 11, 14, 15.
+`Ending`, a short-lived view on an accumulator, builds the message or the partial. Rules: DESIGN section 5 ("End") and rules 1, 10, 11, 14, 15.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Ending:
         return any(word == "tool_use" and raw not in table["failed_call"] for raw, word in table["stop_reasons"].items())
 
     def fail(self, ev: NormalizedEvent) -> tuple[ErrorInfo, Partial]:
-        """Archive what is open, mark every call, and say what went wrong (fine print 10)."""
+        """Archive what is open, mark every call, and say what went wrong (rule 10)."""
         acc = self._acc
         info = self._failure(ev)
         if not acc.blocks:
@@ -161,7 +161,7 @@ class Ending:
             call.sealed, call.open = True, False
 
     def _ordered(self) -> list[Block]:
-        """The blocks of the message in its order (fine print 1); no empty ones."""
+        """The blocks of the message in its order (rule 1); no empty ones."""
         blocks, last, sorted_ = [], -1, True
         for block in self._acc.blocks:
             if not block.left_out and not block.is_empty():
@@ -179,7 +179,7 @@ class Ending:
     # ------------------------------------------------------------ restatements
 
     def _apply_snapshot(self) -> None:
-        """Fill in from the last full restatement what was not streamed (fine print 15)."""
+        """Fill in from the last full restatement what was not streamed (rule 15)."""
         acc = self._acc
         if not acc.snapshot:
             return

@@ -29,23 +29,23 @@ class FsmError(Exception):
     """Base class of every exception of this package."""
 
 
-class UsageError(FsmError):
+class MisuseError(FsmError):
     """The package was called in a way it cannot serve (R-83); the message names the right call."""
 
 
-class OptionError(UsageError, ValueError):
+class OptionError(MisuseError, ValueError):
     """An option has a value that it cannot have."""
 
 
-class SchemaError(UsageError, ValueError):
+class SchemaError(MisuseError, ValueError):
     """A tool was registered with a JSON Schema that is none."""
 
 
-class UnknownDialectError(UsageError, ValueError):
+class UnknownDialectError(MisuseError, ValueError):
     """No dialect has that name."""
 
 
-class UnknownEngineError(UsageError, ValueError):
+class UnknownEngineError(MisuseError, ValueError):
     """No engine has that name, or it is not built here."""
 
 

@@ -15,7 +15,7 @@ from fsm._signature import Signed
 from fsm import _tables as T
 from fsm._events import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm._events import Event as Base
-from fsm.errors import UsageError, did_you_mean
+from fsm.errors import MisuseError, did_you_mean
 from fsm.usage import Paths, reported
 from fsm.values import ValueText, mend
 
@@ -35,10 +35,10 @@ _EVENTS = len(T.EVENTS)
 
 
 def _id_of(word: Any) -> int:
-    """The number of an event by its name. Raises UsageError."""
+    """The number of an event by its name. Raises MisuseError."""
     found = _IDS.get(word) if isinstance(word, str) else None
     if found is None:
-        raise UsageError(f"no normalized event is called {word!r}{did_you_mean(word, _IDS)}; the words are {', '.join(sorted(_IDS))}")
+        raise MisuseError(f"no normalized event is called {word!r}{did_you_mean(word, _IDS)}; the words are {', '.join(sorted(_IDS))}")
     return found
 
 
@@ -54,10 +54,10 @@ class NormalizedEvent:
     extra: vendor fields of a call, kept beside id, name and input.
     restated: the event states again, in full, what was said before, as its protocol does: no anomaly.
     joins: of a restatement: the indexes under which the block may have come in pieces, to be joined if they add up to it (rule 23).
-    sibling: the event stands beside another of its kind in one wire delta (fine print 6).
+    sibling: the event stands beside another of its kind in one wire delta (rule 6).
     content: a full restatement of the message, blocks in canonical form.
 
-    Raises UsageError for a type that is not of the alphabet.
+    Raises MisuseError for a type that is not of the alphabet.
     """
 
     __signature__ = Signed()
@@ -97,7 +97,7 @@ class NormalizedEvent:
         """The event that the canonical JSON form `{"type": "text_delta", …}` says.
 
         Unknown fields are left out, fields of the wrong type too (a peer may send anything).
-        Raises UsageError for an unknown type.
+        Raises MisuseError for an unknown type.
         """
         type_ = _id_of(data.get("type"))
         event = cls(type_)
@@ -108,11 +108,11 @@ class NormalizedEvent:
         return event.normalized()
 
     def checked(self) -> NormalizedEvent:
-        """The event, which somebody made by hand. Raises UsageError for a field of a wrong type."""
+        """The event, which somebody made by hand. Raises MisuseError for a field of a wrong type."""
         for key, kind in _TYPES.items():
             value = getattr(self, key)
             if value is not None and (not isinstance(value, kind) or (key == "index" and isinstance(value, bool))):
-                raise UsageError(f"{key} of {T.EVENTS[self.type].lower()} is a {kind.__name__}, not {value!r}")
+                raise MisuseError(f"{key} of {T.EVENTS[self.type].lower()} is a {kind.__name__}, not {value!r}")
         return self
 
     def normalized(self) -> NormalizedEvent:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsm import _tables as T
-from fsm.errors import UnknownDialectError, UsageError
+from fsm.errors import UnknownDialectError, MisuseError
 
 if TYPE_CHECKING:
     from fsm.message import Message
@@ -39,7 +39,7 @@ def to_request(message: Message, dialect: str | None) -> History:
 
     name = message.dialect if dialect is None else dialect
     if name is None:
-        raise UsageError("the message does not know its dialect; name one: message.to_request('anthropic')")
+        raise MisuseError("the message does not know its dialect; name one: message.to_request('anthropic')")
     if name not in WRITERS:
         raise UnknownDialectError(f"no dialect is called {name!r}; there are {', '.join(T.DIALECTS)}")
     writer = WRITERS[name](message)

@@ -45,7 +45,7 @@ class Ledger(Cases):
     # ------------------------------------------------------------ opening and archiving
 
     def _position(self, index: int | None) -> int:
-        """Where the block stands in the message: the wire's index if the vendor documents it so (fine print 1)."""
+        """Where the block stands in the message: the wire's index if the vendor documents it so (rule 1)."""
         if self.dialect["positional"] and index is not None:
             self._last_position = index
         return self._last_position

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from fsm._signature import Signed
-from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UsageError
+from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, MisuseError
 from fsm.usage import Usage
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Message:
         """The message as the history of a request to `dialect`; None means the message's own (R-01).
 
         Exact for the message's own vendor; for another, `dropped` names what is lost. See `fsm.History`, `fsm/history.py`.
-        Raises UnknownDialectError, and UsageError for a partial or where no dialect is known.
+        Raises UnknownDialectError, and MisuseError for a partial or where no dialect is known.
         """
         from fsm.history import to_request
 
@@ -124,8 +124,8 @@ class Partial(Message):
         return {**super().to_dict(), "valid": False}
 
     def to_request(self, dialect: str | None = None) -> History:
-        """Raises UsageError: what did not complete is no history (R-85)."""
-        raise UsageError("a partial is no history: send the request again without it, or quote its text in a message of the user")
+        """Raises MisuseError: what did not complete is no history (R-85)."""
+        raise MisuseError("a partial is no history: send the request again without it, or quote its text in a message of the user")
 
 
 @dataclass(frozen=True, slots=True)

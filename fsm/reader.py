@@ -202,7 +202,7 @@ class Reader:
                     anomalies.note("unknown_event", f"{event or payload.get('type') or 'data'}: {data[:80]!r}")
 
     def _again(self, payload: dict[str, Any], data: bytes) -> bool:
-        """Whether the wire's own number and the payload are those of an event just seen (fine print 16)."""
+        """Whether the wire's own number and the payload are those of an event just seen (rule 16)."""
         number = payload.get(self._serial)
         if type(number) is not int or number <= 0 or not self.recent.again(number, data):
             return False

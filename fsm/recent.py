@@ -1,4 +1,4 @@
-"""The last numbered events of a stream, for upstreams that send one twice (R-39, fine print 16).
+"""The last numbered events of a stream, for upstreams that send one twice (R-39, rule 16).
 
 An event is a duplicate only if the wire's own chunk number and its payload, byte for byte, are those of an event just
 seen. Text alone is never compared, and a number that does not count (0, or none) makes nothing a duplicate.

@@ -13,7 +13,7 @@ from fsm._signature import Signed
 from fsm import _backend, dialects, framings, snapshots
 from fsm import _tables as T
 from fsm.accumulator import Accumulator
-from fsm.errors import ErrorInfo, OptionError, UsageError, did_you_mean
+from fsm.errors import ErrorInfo, OptionError, MisuseError, did_you_mean
 from fsm.events import Event, NormalizedEvent
 from fsm.limits import Limits, Timeouts
 from fsm.message import Anomalies, Outcome, Partial, StreamState
@@ -44,9 +44,9 @@ class Reconstructor:
     choice:   which of several choices or candidates is rebuilt; default 0.
     on_bad_event: what an event does whose JSON does not parse: "error" (default) ends the stream, "skip" counts it.
 
-    Raises UsageError for values outside these. What the peer sends never raises (DESIGN section 8). What a callback of `observer` raises
+    Raises MisuseError for values outside these. What the peer sends never raises (DESIGN section 8). What a callback of `observer` raises
     comes out of the call that led to it, once, when the stream is consistent again: nothing is lost, what that call had to tell is returned by
-    the next one. It belongs to one thread at a time: a call within another one raises UsageError where that is seen.
+    the next one. It belongs to one thread at a time: a call within another one raises MisuseError where that is seen.
     """
 
     __signature__ = Signed()
@@ -124,7 +124,7 @@ class Reconstructor:
     def feed(self, data: Body, /) -> list[Event]:
         """Take the next bytes of the body, cut anywhere; returns what they tell, in order.
 
-        Raises UsageError after `end()` and for anything that is not bytes.
+        Raises MisuseError after `end()` and for anything that is not bytes.
         """
         armed = self._armed
         if armed is None or type(data) is not bytes:
@@ -137,9 +137,9 @@ class Reconstructor:
     def _feed(self, data: Body) -> list[Event]:
         """What `feed` does wherever the engine cannot do it by itself."""
         if self._outcome is not None:
-            raise UsageError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
+            raise MisuseError("feed() after end(): the outcome is final; make a new Reconstructor for the next response")
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise UsageError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
+            raise MisuseError(f"feed() takes bytes as they come from the network, not {type(data).__name__}; do not decode them before")
         self._enter("feed")
         try:
             return self._take(data)
@@ -147,9 +147,9 @@ class Reconstructor:
             self._busy = False
 
     def _enter(self, call: str) -> None:
-        """A call begins that changes the stream. Raises UsageError within another one."""
+        """A call begins that changes the stream. Raises MisuseError within another one."""
         if self._busy:
-            raise UsageError(f"{call}() was called while another call on this Reconstructor was at work: from one of its observer's callbacks, "
+            raise MisuseError(f"{call}() was called while another call on this Reconstructor was at work: from one of its observer's callbacks, "
                              "or from another thread. Let that call return first; a Reconstructor belongs to one thread at a time")
         self._busy = True
 
@@ -190,16 +190,16 @@ class Reconstructor:
     def push(self, event: NormalizedEvent | dict[str, Any]) -> list[Event]:
         """Take one normalized event from a wire layer of your own, as an object or in its canonical JSON form.
 
-        Raises UsageError after `end()` and for an unknown event.
+        Raises MisuseError after `end()` and for an unknown event.
         """
         if self._outcome is not None:
-            raise UsageError("push() after end(): the outcome is final; make a new Reconstructor for the next message")
+            raise MisuseError("push() after end(): the outcome is final; make a new Reconstructor for the next message")
         if isinstance(event, dict):
             event = NormalizedEvent.from_dict(event)
         elif isinstance(event, NormalizedEvent):
             event = event.checked().normalized()
         else:
-            raise UsageError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
+            raise MisuseError(f"push() takes a NormalizedEvent or its JSON form, not {type(event).__name__}")
         self._enter("push")
         try:
             self._begin()
@@ -262,11 +262,11 @@ class Reconstructor:
     def tick(self, now: float | None = None) -> list[Event]:
         """Judge the deadlines at `now` (seconds on the caller's clock; default a reading of `clock`).
 
-        Raises UsageError without either.
+        Raises MisuseError without either.
         """
         if now is None:
             if self._clock is None:
-                raise UsageError("tick() needs a time: pass now=, or give the Reconstructor a clock")
+                raise MisuseError("tick() needs a time: pass now=, or give the Reconstructor a clock")
             now = self._clock()
         self._enter("tick")
         try:
@@ -399,8 +399,8 @@ class Reconstructor:
         return f"<Reconstructor {self._setup[0] if self._setup is not None else self._reader.name} {state}, {self._bytes:,} bytes, engine {self._parts.name}>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Raises UsageError: a stream under construction is neither copied nor pickled."""
-        raise UsageError("a Reconstructor is neither copied nor pickled, since it holds half a stream; make a second one and feed it the same bytes, "
+        """Raises MisuseError: a stream under construction is neither copied nor pickled."""
+        raise MisuseError("a Reconstructor is neither copied nor pickled, since it holds half a stream; make a second one and feed it the same bytes, "
                          "or pass on the Outcome of end()")
 
     # ------------------------------------------------------------ the end
@@ -428,7 +428,7 @@ def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: s
                 **options: Any) -> Outcome:
     """Rebuild one message from a whole body: bytes, an iterable of chunks, or the path of a file (read in pieces).
 
-    `options` are those of `Reconstructor`. Raises UsageError for misuse and OSError for a file that cannot be read;
+    `options` are those of `Reconstructor`. Raises MisuseError for misuse and OSError for a file that cannot be read;
     never for what the body holds.
     """
     r = Reconstructor(dialect, tools, limits, deltas=options.pop("deltas", "none"), **options)
@@ -442,7 +442,7 @@ def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: s
         for piece in body:
             r.feed(piece)
     else:
-        raise UsageError(f"reconstruct() takes bytes, an iterable of bytes, or a path, not {type(body).__name__}")
+        raise MisuseError(f"reconstruct() takes bytes, an iterable of bytes, or a path, not {type(body).__name__}")
     return r.end()
 
 
@@ -456,7 +456,7 @@ def reconstruct_many(bodies: Iterable[Any], dialect: str = "auto", threads: int 
     def one(body: Any) -> Outcome:
         try:
             return reconstruct(body, dialect, registry, limits)
-        except (OSError, UsageError) as e:
+        except (OSError, MisuseError) as e:
             info = ErrorInfo("unreadable_body", f"the body could not be read: {e}", "never")
             return Outcome(StreamState.ERRORED, dialect, None, Partial(), info, Anomalies(0), Metrics())
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fsm.errors import SchemaError, UsageError
+from fsm.errors import SchemaError, MisuseError
 
 MAX_DEPTH = 250  # nesting of a schema; the validator's own bound is just above
 MAX_VALUES = 100_000  # of all kinds in one schema
@@ -62,7 +62,7 @@ class Tool:
         return None
 
     def fits(self, value: dict[str, Any]) -> bool:
-        """Whether arguments without a name can be for this tool (fine print 9)."""
+        """Whether arguments without a name can be for this tool (rule 9)."""
         given = value.keys()
         if not self.required <= given or (self.declared and not self.declared >= given):
             return False
@@ -80,7 +80,7 @@ class ToolRegistry:
         A schema may be written in Gemini's way (`"type": "OBJECT"`). It is copied, so that what happens to it
         later does not count.
 
-    Raises SchemaError for a bad schema and UsageError for something that is no tool definition.
+    Raises SchemaError for a bad schema and MisuseError for something that is no tool definition.
 
     Schemas come from anywhere, so what one may do is bounded:
     - it reaches nothing but itself and the standard meta-schemas: a `$ref` or `$schema` elsewhere is a SchemaError,
@@ -106,7 +106,7 @@ class ToolRegistry:
             for definition in tools or ():
                 self._register_definition(definition)
         else:
-            raise UsageError("tools are a ToolRegistry, a mapping name -> JSON Schema or a vendor's list of tools, "
+            raise MisuseError("tools are a ToolRegistry, a mapping name -> JSON Schema or a vendor's list of tools, "
                              f"not {type(tools).__name__}")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -132,7 +132,7 @@ class ToolRegistry:
     def register(self, name: str, schema: Mapping[str, Any] | bool | None = None) -> None:
         """Add a tool, or replace the one of that name. `schema` None accepts any arguments."""
         if not isinstance(name, str) or not name:
-            raise UsageError(f"a tool needs a name, not {name!r}")
+            raise MisuseError(f"a tool needs a name, not {name!r}")
         self._tools[name] = Tool(name, schema)
 
     def _register_definition(self, definition: Any) -> None:
@@ -149,7 +149,7 @@ class ToolRegistry:
                     schema = schema["json"]  # Bedrock wraps it
                 self.register(body["name"], schema)
                 return
-        raise UsageError(f"no tool definition: {definition!r}; pass a mapping name -> JSON Schema, or a vendor's list of tools")
+        raise MisuseError(f"no tool definition: {definition!r}; pass a mapping name -> JSON Schema, or a vendor's list of tools")
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools

@@ -31,7 +31,7 @@ def mend(text: str) -> str:
 
 
 class ValueText:
-    """The JSON text of arguments that the wire sends as a value (fine print 15): written when somebody asks for it, read by nobody.
+    """The JSON text of arguments that the wire sends as a value (rule 15): written when somebody asks for it, read by nobody.
 
     `value` can be written as UTF-8. `size`, in bytes, is the text's but for the spelling of floats.
     """
@@ -149,7 +149,7 @@ def weight(value: Any) -> int:
 
 
 def compact(value: Any) -> str:
-    """An argument object as the JSON text it stands for (R-21, fine print 15), however deep it nests."""
+    """An argument object as the JSON text it stands for (R-21, rule 15), however deep it nests."""
     if isinstance(value, dict) and any(isinstance(item, str) and len(item) > _PIECE for item in value.values()):
         return "".join(_flat(value, _quickly))  # the standard library writes long strings character by character
     try:
@@ -159,7 +159,7 @@ def compact(value: Any) -> str:
 
 
 def says_nothing(text: str) -> bool:
-    """Whether an argument text has nothing but blanks and braces (fine print 7). A large one that has more is not copied for that."""
+    """Whether an argument text has nothing but blanks and braces (rule 7). A large one that has more is not copied for that."""
     return not text[:_PIECE].strip(_NOTHING) and not text.strip(_NOTHING)
 
 

@@ -65,7 +65,7 @@ def test_a_signature_before_its_thinking(engine: str):  # R-11 R-12
     assert message(engine, [sign("s1"), think("a"), STOP]).content == [{"type": "thinking", "thinking": "a", "signature": "s1"}]
 
 
-def test_a_late_signature_finds_its_thinking(engine: str):  # R-12 fine print 3
+def test_a_late_signature_finds_its_thinking(engine: str):  # R-12 rule 3
     outcome = push_all(engine, [think("a"), text("b"), sign("s"), sign("1"), STOP])[1]
     assert outcome.message.content == [{"type": "thinking", "thinking": "a", "signature": "s1"}, {"type": "text", "text": "b"}]
     assert "late_signature" in kinds(outcome)
@@ -113,21 +113,21 @@ def test_a_closed_index_never_changes(engine: str):  # R-23
     assert [a["kind"] for a in got["anomalies"]] == ["late_delta", "late_delta"]
 
 
-def test_anthropic_blocks_stand_in_the_order_of_their_index(engine: str):  # R-15 fine print 1
+def test_anthropic_blocks_stand_in_the_order_of_their_index(engine: str):  # R-15 rule 1
     assert shape(same_everywhere(engine, anthropic(*a_text(2, "c"), *a_text(0, "a"), *a_text(1, "b")), "anthropic")["message"]["content"]) == \
         [("text", "a"), ("text", "b"), ("text", "c")]
 
 
-def test_elsewhere_an_index_is_only_a_label(engine: str):  # R-06 fine print 1
+def test_elsewhere_an_index_is_only_a_label(engine: str):  # R-06 rule 1
     body = chat(tool(5, "a", "A", "{}"), tool(2, "b", "B", "{}"), finish="tool_calls")
     assert [b["id"] for b in same_everywhere(engine, body, "openai-chat")["message"]["content"]] == ["a", "b"]
 
 
-def test_a_start_on_a_closed_index_opens_a_new_block(engine: str):  # fine print 2
+def test_a_start_on_a_closed_index_opens_a_new_block(engine: str):  # rule 2
     assert shape(same_everywhere(engine, anthropic(*a_text(0, "a"), *a_text(0, "b")), "anthropic")["message"]["content"]) == [("text", "a"), ("text", "b")]
 
 
-def test_a_start_on_an_open_index_closes_what_is_there(engine: str):  # fine print 2
+def test_a_start_on_an_open_index_closes_what_is_there(engine: str):  # rule 2
     body = anthropic(*a_tool(0, "t1", "X", '{"a":1}', stop=False), *a_tool(0, "t2", "Y", '{"b":2}'), stop="tool_use")
     got = same_everywhere(engine, body, "anthropic")
     assert [(b["id"], b["input"]) for b in got["message"]["content"]] == [("t1", {"a": 1}), ("t2", {"b": 2})]
@@ -158,12 +158,12 @@ def test_delta_only_protocols_are_tolerated(engine: str):  # R-22
 # ---------------------------------------------------------------- the message's own start and what follows its end
 
 
-def test_a_second_start_before_content_refreshes_metadata(engine: str):  # R-42 fine print 13
+def test_a_second_start_before_content_refreshes_metadata(engine: str):  # R-42 rule 13
     m = message(engine, [ev("message_start", id="a", model="m1"), ev("message_start", id="b"), text("x"), STOP])
     assert (m.id, m.model) == ("b", "m1")
 
 
-def test_a_second_start_after_content_is_an_error(engine: str):  # R-42 fine print 13
+def test_a_second_start_after_content_is_an_error(engine: str):  # R-42 rule 13
     outcome = push_all(engine, [ev("message_start", id="a"), text("x"), ev("message_start", id="b"), STOP])[1]
     assert (outcome.state, outcome.error.type) == ("ERRORED", "stream_restarted")
 
@@ -184,7 +184,7 @@ def test_usage_is_taken_after_the_stated_end(engine: str):  # R-18
     assert message(engine, [text("hi"), reason("stop"), ev("usage", usage={"output_tokens": 9}), STOP]).usage.output_tokens == 9
 
 
-def test_identical_deltas_are_both_kept(engine: str):  # R-39 fine print 16
+def test_identical_deltas_are_both_kept(engine: str):  # R-39 rule 16
     """No chunk number, no evidence: `haha` is what the model said."""
     assert same_everywhere(engine, chat({"content": "ha"}, {"content": "ha"}), "openai-chat")["message"]["content"][0]["text"] == "haha"
 
@@ -211,12 +211,12 @@ def test_replay_gives_the_same_blocks_one_by_one(engine: str):  # R-20
 # ---------------------------------------------------------------- vendor blocks
 
 
-def test_vendor_blocks_are_carried_through_unread(engine: str):  # R-15 fine print 17
+def test_vendor_blocks_are_carried_through_unread(engine: str):  # R-15 rule 17
     block = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"url": "u", "n": 1}]}
     assert same_everywhere(engine, anthropic(*a_block(0, block)), "anthropic")["message"]["content"] == [block]
 
 
-def test_a_vendor_block_that_streams_strange_deltas_is_left_out(engine: str):  # fine print 17
+def test_a_vendor_block_that_streams_strange_deltas_is_left_out(engine: str):  # rule 17
     body = anthropic(*a_block(0, {"type": "hologram"}, {"type": "hologram_delta", "voxels": "01"}), *a_text(1, "x"))
     got = same_everywhere(engine, body, "anthropic")
     assert (shape(got["message"]["content"]), kinds(got)) == ([("text", "x")], {"unfolded_block"})
@@ -233,7 +233,7 @@ def test_citations_stay_with_their_text(engine: str):
     assert same_everywhere(engine, body, "anthropic")["message"]["content"] == [{"type": "text", "text": "x", "citations": [cite]}]
 
 
-# ---------------------------------------------------------------- <think> (fine print 18)
+# ---------------------------------------------------------------- <think> (rule 18)
 
 
 @pytest.mark.parametrize(("content", "want"), [

@@ -1,4 +1,4 @@
-"""From argument text to an object: the strict parse, the allowed repairs, and nothing else (fine print 8 and 15)."""
+"""From argument text to an object: the strict parse, the allowed repairs, and nothing else (rules 8 and 15)."""
 
 from __future__ import annotations
 
@@ -244,13 +244,13 @@ def test_text_behind_arguments_that_came_as_an_object(engine: str, more: str):
     assert content(value) == content(values.compact(value))
 
 
-def test_arguments_given_as_an_object(engine: str):  # R-21 fine print 15
+def test_arguments_given_as_an_object(engine: str):  # R-21 rule 15
     given_ = {"a": "é", "n": 12345678901234567890123}
     content = same_everywhere(engine, chat(tool(0, "t", "X", given_), finish="tool_calls"), "openai-chat")["message"]["content"]
     assert content[0]["input"] == given_
 
 
-def test_an_object_that_is_refused_keeps_its_compact_json(engine: str):  # R-21 fine print 15
+def test_an_object_that_is_refused_keeps_its_compact_json(engine: str):  # R-21 rule 15
     content = same_everywhere(engine, chat(tool(0, "t", "X", {"a": 1, "b": [1, 2]}), finish="tool_calls"), "openai-chat", {"Y": {}})["message"]["content"]
     assert (content[0]["invalid"], content[0]["raw_input"]) == ("unknown_tool", '{"a":1,"b":[1,2]}')
 

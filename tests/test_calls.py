@@ -1,4 +1,4 @@
-"""Tool calls: who owns a start or a fragment, and when a call is final (DESIGN section 5, fine print 2 to 9)."""
+"""Tool calls: who owns a start or a fragment, and when a call is final (DESIGN section 5, rules 2 to 9)."""
 
 from __future__ import annotations
 
@@ -43,35 +43,35 @@ def test_a_missing_or_odd_index_is_fine(engine: str, index: int | None):  # R-42
     assert brief(calls(engine, tool(index, "a", "A", '{"x":'), tool(index, args="1}"))) == [("a", "A", {"x": 1})]
 
 
-def test_two_ids_on_one_index_are_two_calls(engine: str):  # fine print 5
+def test_two_ids_on_one_index_are_two_calls(engine: str):  # rule 5
     assert brief(calls(engine, tool(0, "t1", "Read", '{"a":1}'), tool(0, "t2", "Grep", '{"b":2}'))) == [("t1", "Read", {"a": 1}), ("t2", "Grep", {"b": 2})]
 
 
-def test_an_id_that_rotates_without_a_name_continues_the_call(engine: str):  # fine print 5
+def test_an_id_that_rotates_without_a_name_continues_the_call(engine: str):  # rule 5
     body = chat(tool(0, "t1", "Read", '{"a"'), tool(0, "t2", None, ":1}"), finish="tool_calls")
     got = same_everywhere(engine, body, "openai-chat")
     assert brief(got["message"]["content"]) == [("t1", "Read", {"a": 1})]
     assert "id_changed" in kinds(got)
 
 
-def test_a_new_id_behind_complete_arguments_opens_a_call(engine: str):  # fine print 5
+def test_a_new_id_behind_complete_arguments_opens_a_call(engine: str):  # rule 5
     tools = {"Read": TOOLS["Read"]}
     assert brief(calls(engine, tool(0, "t1", "Read", '{"file_path":"a"}'), tool(0, "t2", None, '{"file_path":"b"}'), tools=tools)) == \
         [("t1", "Read", {"file_path": "a"}), ("t2", "Read", {"file_path": "b"})]
 
 
-def test_entries_side_by_side_without_index_or_id(engine: str):  # fine print 6
+def test_entries_side_by_side_without_index_or_id(engine: str):  # rule 6
     pair = {"tool_calls": [entry(name="A", args='{"x":1}'), entry(name="B", args='{"y":2}')]}
     got = calls(engine, pair)
     assert [(b["name"], b["input"]) for b in got] == [("A", {"x": 1}), ("B", {"y": 2})]
     assert got[0]["id"] != got[1]["id"]
 
 
-def test_a_name_with_arguments_behind_a_complete_call_starts_another(engine: str):  # fine print 6
+def test_a_name_with_arguments_behind_a_complete_call_starts_another(engine: str):  # rule 6
     assert [b["input"] for b in calls(engine, tool(name="A", args='{"x":1}'), tool(name="B", args='{"y":2}'))] == [{"x": 1}, {"y": 2}]
 
 
-def test_a_name_alone_is_a_supplement(engine: str):  # fine print 6, R-45
+def test_a_name_alone_is_a_supplement(engine: str):  # rule 6, R-45
     assert [(b["name"], b["input"]) for b in calls(engine, tool(args='{"x":'), tool(name="A"), tool(args="1}"))] == [("A", {"x": 1})]
 
 
@@ -111,7 +111,7 @@ def test_one_id_without_index_is_one_call_and_fails_locally(engine: str):  # R-5
     assert m.content[0]["raw_input"] == '{"x":1}{"y":2}'
 
 
-def test_one_id_on_two_indexes_with_other_input_is_two_calls(engine: str):  # R-50 R-51 fine print 4
+def test_one_id_on_two_indexes_with_other_input_is_two_calls(engine: str):  # R-50 R-51 rule 4
     got = same_everywhere(engine, anthropic(*a_tool(0, "t", "A", '{"x":1}'), *a_tool(1, "t", "B", '{"y":2}'), stop="tool_use"), "anthropic")
     (one, two) = got["message"]["content"]
     assert (one["id"], two["id"], one["input"], two["input"]) == ("t", "*0", {"x": 1}, {"y": 2})
@@ -119,13 +119,13 @@ def test_one_id_on_two_indexes_with_other_input_is_two_calls(engine: str):  # R-
 
 
 @pytest.mark.parametrize("again", ['{"x": 1}', "", "{}"])
-def test_one_id_on_two_indexes_with_the_same_input_is_one_call(engine: str, again: str):  # R-50 fine print 4
+def test_one_id_on_two_indexes_with_the_same_input_is_one_call(engine: str, again: str):  # R-50 rule 4
     got = same_everywhere(engine, anthropic(*a_tool(0, "t", "A", '{"x":1}'), *a_tool(1, "t", "A", again), stop="tool_use"), "anthropic")
     assert brief(got["message"]["content"]) == [("t", "A", {"x": 1})]
     assert "twin_dropped" in kinds(got)
 
 
-def test_a_twin_is_not_given_out_before_it_is_seen_to_differ(engine: str):  # R-43 R-50 fine print 4
+def test_a_twin_is_not_given_out_before_it_is_seen_to_differ(engine: str):  # R-43 R-50 rule 4
     r = fsm.Reconstructor("anthropic", engine=engine)
     told = feed_all(r, anthropic(*a_tool(0, "t", "A", '{"x":1}'), *a_tool(1, "t", "A", '{"x":1}'), stop="tool_use"))
     assert len(of(fsm.ToolReady, told)) == len(of(fsm.BlockStarted, told)) == 1
@@ -157,7 +157,7 @@ def test_a_fragment_that_two_calls_could_own_is_nobodys(engine: str):  # R-44 R-
     assert "ambiguous_fragment" in kinds(got)
 
 
-def test_a_stopped_call_without_its_required_arguments_waits(engine: str):  # fine print 7
+def test_a_stopped_call_without_its_required_arguments_waits(engine: str):  # rule 7
     body = anthropic(*a_tool(0, "t", "Read"), a_delta(0, {"type": "input_json_delta", "partial_json": '{"file_path":"a"}'}), stop="tool_use")
     assert brief(same_everywhere(engine, body, "anthropic", TOOLS)["message"]["content"]) == [("t", "Read", {"file_path": "a"})]
 
@@ -173,7 +173,7 @@ def test_an_open_object_is_not_sealed_by_the_next_start(engine: str):  # R-36 R-
 
 
 @pytest.mark.parametrize("bare", ["", "{}"])
-def test_an_empty_call_is_not_sealed_by_the_next_start(engine: str, bare: str):  # fine print 7
+def test_an_empty_call_is_not_sealed_by_the_next_start(engine: str, bare: str):  # rule 7
     told, outcome = push_all(engine, [start("a", "A", index=0), frag(bare, index=0), start("b", "B", index=1), frag('{"x":1}', index=0), STOP])
     assert outcome.message.content[0]["input"] == {"x": 1}
     assert [e.id for e in of(fsm.ToolReady, told)] == ["a", "b"]
@@ -229,11 +229,11 @@ def test_cut_arguments_never_become_an_empty_object(engine: str):  # R-34 R-33 R
         assert (call["invalid"], call["raw_input"]) == ("unparsable_arguments", cut)
 
 
-def test_the_rest_of_an_open_call_is_taken_after_the_stated_end(engine: str):  # fine print 11
+def test_the_rest_of_an_open_call_is_taken_after_the_stated_end(engine: str):  # rule 11
     assert message(engine, [start("t", "A"), frag('{"a"'), reason("tool_use"), frag(":1}"), STOP]).content[0]["input"] == {"a": 1}
 
 
-def test_input_in_the_start_is_a_restatement(engine: str):  # fine print 15
+def test_input_in_the_start_is_a_restatement(engine: str):  # rule 15
     block = {"type": "tool_use", "id": "t", "name": "A", "input": {"x": 1}}
     same = anthropic(*a_block(0, block, {"type": "input_json_delta", "partial_json": '{"x":1}'}), stop="tool_use")
     alone = anthropic(*a_block(0, block), stop="tool_use")

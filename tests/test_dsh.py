@@ -88,7 +88,7 @@ def test_a_closed_index_never_changes(engine: str):  # R-23
 @pytest.mark.parametrize(("streamed", "stated", "input_"), [
     ([], CALL, json.loads(CALL)), (['{"x":1}'], None, {"x": 1}), (['{"x":1}'], '{"x": 1}', {"x": 1}), ([], {"x": 1}, {"x": 1}), (['{"x"'], '{"x":1}', {"x": 1}),
     ([], "{}", {}), (['{"x":1}'], {"x": 2}, None)])
-def test_the_end_of_a_block_states_its_arguments(engine: str, streamed: list[str], stated: Any, input_: Chunk | None):  # R-21 fine print 15
+def test_the_end_of_a_block_states_its_arguments(engine: str, streamed: list[str], stated: Any, input_: Chunk | None):  # R-21 rule 15
     block = {"type": "tool-call", "id": "call_a", "name": "f", "arguments": stated}
     (got,) = both(engine, start(0, "tool-call"), *[args(0, s, name="f") for s in streamed], end(0, **block), USAGE, finish("tool-calls"))["message"]["content"]
     assert got["input"] == input_ if input_ is not None else got["invalid"]

@@ -49,7 +49,7 @@ def test_a_message_knows_its_dialect(engine: str):
 
 
 def test_misuse_names_the_right_call():
-    with pytest.raises(fsm.UsageError, match=r"to_request\('anthropic'\)"):
+    with pytest.raises(fsm.MisuseError, match=r"to_request\('anthropic'\)"):
         msg(TEXT).to_request()
     with pytest.raises(fsm.UnknownDialectError, match="no dialect is called 'openai'"):
         msg(TEXT).to_request("openai")
@@ -61,7 +61,7 @@ def test_a_partial_is_no_history(engine: str):  # R-85
     assert stored == partial
     assert type(stored) is fsm.Partial
     for p in (partial, stored):
-        with pytest.raises(fsm.UsageError, match="a partial is no history"):
+        with pytest.raises(fsm.MisuseError, match="a partial is no history"):
             p.to_request("anthropic")
 
 

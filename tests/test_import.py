@@ -46,9 +46,9 @@ def test_the_public_surface():
     assert sorted(fsm.__all__) == [
         "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event",
         "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished", "Metrics",
-        "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored", "StreamFailed",
-        "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
-        "UnknownDialectError", "UnknownEngineError", "Usage", "UsageError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
+        "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
+        "StreamFailed", "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
+        "UnknownDialectError", "UnknownEngineError", "Usage", "MisuseError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
     assert all(hasattr(fsm, name) for name in fsm.__all__)
 
 

@@ -69,7 +69,7 @@ def test_a_call_from_within_a_callback_is_misuse(engine: str, call: Any):
             call(r)
 
     r = fsm.Reconstructor("openai-chat", engine=engine, observer=Observer())
-    with pytest.raises(fsm.UsageError, match="from one of its observer's callbacks"):
+    with pytest.raises(fsm.MisuseError, match="from one of its observer's callbacks"):
         r.feed(BODY)
     assert r.end() == outcome_of(engine)
 
@@ -133,7 +133,7 @@ def test_two_threads_in_one_stream_are_told(engine: str):
     first = threading.Thread(target=r.feed, args=(BODY,))
     first.start()
     assert inside.wait(10)
-    with pytest.raises(fsm.UsageError, match="from another thread"):
+    with pytest.raises(fsm.MisuseError, match="from another thread"):
         r.feed(b"data: x\n\n")
     go.set()
     first.join(10)
@@ -222,7 +222,7 @@ def test_repr(engine: str):
     ({"tools": 5}, "tools are a ToolRegistry"),
     ({"tools": "Read"}, "no tool"), ({"tools": [5]}, "no tool definition"), ({"tools": {5: {}}}, "a tool needs a name")])
 def test_a_wrong_option_is_refused_at_once(engine: str, options: dict[str, Any], says: str):
-    with pytest.raises(fsm.UsageError, match=says):
+    with pytest.raises(fsm.MisuseError, match=says):
         fsm.Reconstructor(**{"engine": engine, **options})
 
 
@@ -246,20 +246,20 @@ def test_an_event_by_its_public_name(engine: str):
 
 @pytest.mark.parametrize("type_", ["text_dleta", "TEXT_DELTA", 99, -1, None, 1.0, ["text_delta"]])
 def test_no_event_is_called_that(type_: Any):
-    with pytest.raises(fsm.UsageError, match="no normalized event is called"):
+    with pytest.raises(fsm.MisuseError, match="no normalized event is called"):
         fsm.NormalizedEvent(type_)
 
 
 @pytest.mark.parametrize("fields", [{"text": 5}, {"index": "0"}, {"index": True}, {"usage": []}, {"block": "x"}, {"content": {}}, {"restated": 1}])
 def test_a_pushed_event_with_a_field_of_a_wrong_type(engine: str, fields: dict[str, Any]):
     r = fsm.Reconstructor(engine=engine)
-    with pytest.raises(fsm.UsageError, match=next(iter(fields))):
+    with pytest.raises(fsm.MisuseError, match=next(iter(fields))):
         r.push(fsm.NormalizedEvent("text_delta", **fields))
 
 
 @pytest.mark.parametrize("data", [5, "x", None, [b"x"], object()])
 def test_feed_takes_bytes(engine: str, data: Any):
-    with pytest.raises(fsm.UsageError, match="feed"):
+    with pytest.raises(fsm.MisuseError, match="feed"):
         fsm.Reconstructor(engine=engine).feed(data)
 
 

@@ -1,7 +1,7 @@
 """Events that the wire numbers, items with parts: what the compiled core may take of them, on all tiers.
 
 The memory of numbered events has a twin in each engine; the short cut may take only an event whose number is the
-highest so far, and must remember what it took, so that its repetition is known (R-39, fine print 16).
+highest so far, and must remember what it took, so that its repetition is known (R-39, rule 16).
 """
 
 from __future__ import annotations

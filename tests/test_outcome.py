@@ -226,23 +226,23 @@ def test_two_streams_have_their_own_observers(engine: str):
 
 def test_misuse_raises_at_once_and_names_the_right_call(engine: str):
     r = fsm.Reconstructor("anthropic", engine=engine)
-    with pytest.raises(fsm.UsageError, match="takes bytes"):
+    with pytest.raises(fsm.MisuseError, match="takes bytes"):
         r.feed("text")  # type: ignore[arg-type]
-    with pytest.raises(fsm.UsageError, match="takes a NormalizedEvent"):
+    with pytest.raises(fsm.MisuseError, match="takes a NormalizedEvent"):
         r.push(b"{}")  # type: ignore[arg-type]
-    with pytest.raises(fsm.UsageError, match="no normalized event is called 'text'"):
+    with pytest.raises(fsm.MisuseError, match="no normalized event is called 'text'"):
         r.push({"type": "text"})
     r.end()
-    with pytest.raises(fsm.UsageError, match="make a new Reconstructor"):
+    with pytest.raises(fsm.MisuseError, match="make a new Reconstructor"):
         r.feed(b"")
-    with pytest.raises(fsm.UsageError, match="make a new Reconstructor"):
+    with pytest.raises(fsm.MisuseError, match="make a new Reconstructor"):
         r.push(STOP)
 
 
 @pytest.mark.parametrize(("kwargs", "error", "match"), [
     ({"dialect": "klingon"}, fsm.UnknownDialectError, "auto, anthropic, openai-chat"), ({"engine": "steam"}, fsm.UnknownEngineError, "'python'"),
-    ({"deltas": "some"}, fsm.UsageError, "none, chunk, each"), ({"on_bad_event": "cry"}, fsm.UsageError, "one of error, skip"),
-    ({"tools": {"X": {"type": 3}}}, fsm.SchemaError, "'X'"), ({"tools": [3]}, fsm.UsageError, "no tool definition"),
+    ({"deltas": "some"}, fsm.MisuseError, "none, chunk, each"), ({"on_bad_event": "cry"}, fsm.MisuseError, "one of error, skip"),
+    ({"tools": {"X": {"type": 3}}}, fsm.SchemaError, "'X'"), ({"tools": [3]}, fsm.MisuseError, "no tool definition"),
 ])
 def test_bad_options(kwargs: dict, error: type, match: str):
     with pytest.raises(error, match=match) as caught:
@@ -320,7 +320,7 @@ def test_many_bodies_keep_their_order_and_never_raise(threads: int, tmp_path: Pa
 
 
 def test_a_body_of_a_wrong_type_is_misuse_and_never_stops_the_others():
-    with pytest.raises(fsm.UsageError):
+    with pytest.raises(fsm.MisuseError):
         fsm.reconstruct(7)  # type: ignore[arg-type]
     assert [o.error.type for o in fsm.reconstruct_many([7, None])] == ["unreadable_body"] * 2
 

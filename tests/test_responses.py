@@ -160,7 +160,7 @@ ONE, OTHER = '{"a":1}', '{"a":2}'
     (ONE, {"done": ONE, "item": ONE, "final": ONE}), (ONE, {"done": "", "item": "{}", "final": ""}), ('{"a"', {"done": ONE}), ('{"a"', {"final": ONE}),
     (ONE, {"item": ONE, "late": ONE, "final": '{ "a" : 1 }'}), (None, {"done": {"a": 1}, "item": {"a": 1}}), (":1}", {"added": '{"a"', "done": ONE}),
 ])
-def test_restated_arguments_fill_in(engine: str, text: str | None, done: dict[str, Any]):  # fine print 15
+def test_restated_arguments_fill_in(engine: str, text: str | None, done: dict[str, Any]):  # rule 15
     got = same_everywhere(engine, places(text, **done), "openai-responses")
     assert got["message"]["content"] == [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}]
 
@@ -169,14 +169,14 @@ def test_restated_arguments_fill_in(engine: str, text: str | None, done: dict[st
     (ONE, {"done": OTHER}), (ONE, {"item": OTHER}), (ONE, {"final": OTHER}), (None, {"done": ONE, "item": OTHER}), (None, {"done": ONE, "final": OTHER}),
     (ONE, {"item": ONE, "late": OTHER}), (ONE, {"item": ONE, "final": OTHER}), ('{"a":', {"done": '{"b":1}'}), (ONE, {"added": OTHER}),
 ])
-def test_restated_arguments_that_contradict_make_the_call_invalid(engine: str, text: str | None, done: dict[str, Any]):  # fine print 15
+def test_restated_arguments_that_contradict_make_the_call_invalid(engine: str, text: str | None, done: dict[str, Any]):  # rule 15
     got = same_everywhere(engine, places(text, **done), "openai-responses")
     (block,) = got["message"]["content"]
     assert block["invalid"]
     assert block["raw_input"] == (text or ONE)
 
 
-def test_the_final_output_fills_in_only_what_is_missing(engine: str):  # fine print 15
+def test_the_final_output_fills_in_only_what_is_missing(engine: str):  # rule 15
     """Of three messages one was streamed: the others come from the final output, at their places."""
     streamed = frame({"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "two"})
     output = [message(("output_text", "one")), message(("output_text", "two")), call("c", "f", "{}"), message(("output_text", "three"))]
@@ -210,14 +210,14 @@ def delta(text: str, number: Any) -> bytes:
     ([4, 4, 5], "aa"), ([4, 5, 4, 5, 6], "aaa"), ([0, 0, 0], "aaa"), ([-1, -1], "aa"), ([None, None], "aa"), (["4", "4"], "aa"), ([7, 7], "a"),
     ([9, 3, 9], "aa"), ([4.0, 4.0], "aa"), ([True, True], "aa"), ([1, 2, 3, 4, 5, 1], "aaaaaa"), ([10**12, 10**12], "a"),
 ])
-def test_only_the_number_and_the_payload_make_a_duplicate(engine: str, numbers: list[Any], text: str):  # R-39 fine print 16
+def test_only_the_number_and_the_payload_make_a_duplicate(engine: str, numbers: list[Any], text: str):  # R-39 rule 16
     body = b"".join(delta("a", n) for n in numbers) + frame({"type": "response.completed", "response": {}})
     got = same_everywhere(engine, body, "openai-responses")
     assert got["message"]["content"] == [{"type": "text", "text": text}]
     assert ("duplicate_event" in kinds(got)) == (len(text) < len(numbers))
 
 
-def test_another_payload_under_the_same_number_is_no_duplicate(engine: str):  # fine print 16
+def test_another_payload_under_the_same_number_is_no_duplicate(engine: str):  # rule 16
     got = same_everywhere(engine, delta("a", 4) + delta("b", 4) + delta("a", 4) + frame({"type": "response.completed", "response": {}}))
     assert got["message"]["content"] == [{"type": "text", "text": "ab"}]
 
@@ -249,7 +249,7 @@ def test_a_whole_response_that_was_not_streamed(engine: str):
     assert same_everywhere(engine, json.dumps(response).encode())["state"] == "ERRORED"
 
 
-def test_a_second_attempt_is_not_spliced_to_the_first(engine: str):  # fine print 13
+def test_a_second_attempt_is_not_spliced_to_the_first(engine: str):  # rule 13
     body = Upstream().body([message(("output_text", "x"))])
     first = body[:body.index(b"response.output_item.done") - 60]
     got = run(engine, first[:first.rindex(b"\n\n") + 2] + body, "openai-responses")

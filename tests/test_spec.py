@@ -17,7 +17,7 @@ from transitions import MachineError
 from fsm import _tables as T
 from fsm import machine, stepper
 from fsm.dialects.canonical import Canonical
-from fsm.errors import UsageError
+from fsm.errors import MisuseError
 from fsm.events import NormalizedEvent
 from spec import emit, generate, model
 
@@ -188,7 +188,7 @@ def test_the_vocabulary_is_closed():  # R-16 R-02
     """Whatever a dialect may say is one of these words with these fields."""
     assert set(T.FIELDS) == set(T.EVENTS)
     assert {w.upper() for w in Canonical._SPOKEN} <= set(T.EVENTS)
-    with pytest.raises(UsageError, match="no normalized event is called 'text'"):
+    with pytest.raises(MisuseError, match="no normalized event is called 'text'"):
         NormalizedEvent.from_dict({"type": "text"})
 
 

@@ -103,11 +103,11 @@ def test_the_end_of_a_text(engine: str, tail: list, state: str):  # R-32 R-40
 
 
 @pytest.mark.parametrize(("word", "state"), [("tool_use", "ERRORED"), ("length", "COMPLETED")])
-def test_an_open_cut_call_makes_the_end_an_error_unless_the_reason_drops_it(engine: str, word: str, state: str):  # R-33 fine print 11
+def test_an_open_cut_call_makes_the_end_an_error_unless_the_reason_drops_it(engine: str, word: str, state: str):  # R-33 rule 11
     assert push_all(engine, [start("t", "X"), frag('{"a'), reason(word)])[1].state == state
 
 
-def test_an_open_text_block_is_no_obstacle_behind_a_stated_end(engine: str):  # fine print 11
+def test_an_open_text_block_is_no_obstacle_behind_a_stated_end(engine: str):  # rule 11
     body = anthropic(*a_text(0, "x", stop=False), end=False) + frame({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
     got = same_everywhere(engine, body, "anthropic")
     assert (got["state"], kinds(got)) == ("COMPLETED", {"missing_stop", "no_terminator"})
@@ -120,7 +120,7 @@ def test_a_missing_terminator_is_an_explicit_outcome(engine: str):  # R-40
         _ = outcome.message
 
 
-def test_a_terminator_without_a_reason_completes_with_an_anomaly(engine: str):  # fine print 11
+def test_a_terminator_without_a_reason_completes_with_an_anomaly(engine: str):  # rule 11
     got = same_everywhere(engine, anthropic(*a_text(0, "x"), stop=None), "anthropic")
     assert (got["state"], got["message"]["stop_reason"], got["message"]["raw_stop_reason"]) == ("COMPLETED", "end_turn", None)
     assert kinds(got) == {"no_stop_reason"}
@@ -170,7 +170,7 @@ def test_an_error_behind_the_terminator_is_only_evidence(engine: str):  # R-83
     ({"error": {"message": "m", "code": 502, "metadata": {"error_type": "provider_unavailable"}}}, "502", "provider_unavailable"),
     ({"object": "error", "message": "m", "type": "BadRequestError", "code": 400}, "BadRequestError", "400"),
 ])
-def test_shapes_of_errors(engine: str, payload: dict, type_: str, code: str | None):  # R-31 fine print 17
+def test_shapes_of_errors(engine: str, payload: dict, type_: str, code: str | None):  # R-31 rule 17
     got = same_everywhere(engine, chat({"content": "x"}, finish=None, done=False) + frame(payload), "openai-chat")
     assert (got["error"]["type"], got["error"].get("code"), got["error"]["message"]) == (type_, code, "m")
 
@@ -186,7 +186,7 @@ def test_an_error_says_where(engine: str):  # R-31
     assert (info.offset, info.event, info.state, info.block) == (len(head), 4, "STREAMING.text", 0)
 
 
-# ---------------------------------------------------------------- bad payloads (fine print 12)
+# ---------------------------------------------------------------- bad payloads (rule 12)
 
 BAD = b"data: {\"choices\": oops\n\n"
 
@@ -219,7 +219,7 @@ def test_other_data_is_ignored(engine: str, noise: bytes):  # R-29 R-30
     assert (got["state"], got["message"]["content"]) == ("COMPLETED", [{"type": "text", "text": "x"}])
 
 
-# ---------------------------------------------------------------- stop reasons (fine print 14)
+# ---------------------------------------------------------------- stop reasons (rule 14)
 
 CALL = [start("t", "X"), frag('{"a":1}')]
 
@@ -254,7 +254,7 @@ def test_a_stop_reason_that_the_content_overrules_is_recorded(engine: str):
     assert (outcome.message.raw_stop_reason, kinds(outcome)) == ("stop", {"stop_reason_replaced"})
 
 
-# ---------------------------------------------------------------- restatements (fine print 15)
+# ---------------------------------------------------------------- restatements (rule 15)
 
 
 def test_a_whole_message_instead_of_a_stream(engine: str):
@@ -293,7 +293,7 @@ def test_a_choice_can_be_selected(engine: str):
     assert [same_everywhere(engine, body, "openai-chat", choice=i)["message"]["content"][0]["text"] for i in (0, 1)] == ["ac", "b"]
 
 
-def test_the_pieces_of_a_partial(engine: str):  # fine print 10, R-85
+def test_the_pieces_of_a_partial(engine: str):  # rule 10, R-85
     body = anthropic(*a_block(0, {"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "h"}),
                      *a_tool(1, "t", "X", stop=False), end=False)
     partial = same_everywhere(engine, body, "anthropic")["partial"]

@@ -155,7 +155,7 @@ def test_no_clock_is_read_unless_given(engine: str):
     r = fsm.Reconstructor("anthropic", engine=engine)
     r.feed(START)
     assert r.next_deadline() is None
-    with pytest.raises(fsm.UsageError, match="pass now="):
+    with pytest.raises(fsm.MisuseError, match="pass now="):
         r.tick()
 
 

@@ -34,7 +34,7 @@ def test_a_bad_schema_raises_when_it_is_registered(schema: object):  # R-75
 
 @pytest.mark.parametrize("tools", [[{"description": "no name"}], ["Read"], {"": {}}])
 def test_what_is_no_tool_raises(tools: object):
-    with pytest.raises(fsm.UsageError, match="tool"):
+    with pytest.raises(fsm.MisuseError, match="tool"):
         fsm.ToolRegistry(tools)
 
 
@@ -63,7 +63,7 @@ def test_the_one_tool_that_fits(engine: str, arguments: str, name: str):  # R-46
     ('{"file_path":"a","extra":1}', "a field that no tool declares"), ('{"file_path":7}', "the schema refuses it"), ("{}", "nothing is required of it"),
     ('{"pattern":"x"}', "a required field is missing"),
 ])
-def test_no_tool_fits(engine: str, arguments: str, why: str):  # R-47 fine print 9
+def test_no_tool_fits(engine: str, arguments: str, why: str):  # R-47 rule 9
     got = call(engine, None, arguments)
     assert (got["name"], got["invalid"]) == (None, "no_name"), why
 
@@ -75,7 +75,7 @@ def test_several_tools_fit(engine: str):  # R-47
     assert [e.reason for e in of(fsm.ToolInvalid, told)] == ["ambiguous_name"]
 
 
-def test_a_tool_that_declares_nothing_takes_any_field(engine: str):  # fine print 9
+def test_a_tool_that_declares_nothing_takes_any_field(engine: str):  # rule 9
     assert call(engine, None, '{"q":1,"z":2}', {"Any": {"required": ["q"]}})["name"] == "Any"
 
 
@@ -92,7 +92,7 @@ def test_inference_waits_for_the_end_of_the_call(engine: str):  # R-48
 # ---------------------------------------------------------------- names that came
 
 
-def test_an_unregistered_name_is_damaged_not_lost(engine: str):  # R-47 fine print 9
+def test_an_unregistered_name_is_damaged_not_lost(engine: str):  # R-47 rule 9
     got = call(engine, "Raed", '{"file_path":"a"}')
     assert (got["name"], got["invalid"]) == ("Raed", "unknown_tool")
 
@@ -101,7 +101,7 @@ def test_without_a_registry_any_name_is_taken(engine: str):
     assert call(engine, "Raed", '{"file_path":"a"}', None) == {"type": "tool_use", "id": "t", "name": "Raed", "input": {"file_path": "a"}}
 
 
-def test_an_empty_registry_knows_no_name(engine: str):  # fine print 9
+def test_an_empty_registry_knows_no_name(engine: str):  # rule 9
     assert call(engine, "Read", "{}", {})["invalid"] == "unknown_tool"
 
 
@@ -109,20 +109,20 @@ def pieces(engine: str, tools: object, *names: str, first: str = "") -> fsm.Mess
     return message(engine, [start("t", names[0]), frag(first), *[start("t", n) for n in names[1:]], frag('{"file_path":"a"}'), STOP], tools)
 
 
-def test_pieces_of_a_name_join_into_a_registered_one(engine: str):  # fine print 9
+def test_pieces_of_a_name_join_into_a_registered_one(engine: str):  # rule 9
     assert pieces(engine, TOOLS, "Re", "ad").content[0]["name"] == "Read"
     assert pieces(engine, {"get_user_name": {}}, "get_", "user_", "name").content[0]["name"] == "get_user_name"
 
 
-def test_pieces_do_not_join_without_a_registry(engine: str):  # fine print 9
+def test_pieces_do_not_join_without_a_registry(engine: str):  # rule 9
     assert pieces(engine, None, "Re", "ad").content[0]["name"] == "Re"
 
 
-def test_pieces_do_not_join_behind_argument_text(engine: str):  # fine print 9
+def test_pieces_do_not_join_behind_argument_text(engine: str):  # rule 9
     assert pieces(engine, TOOLS, "Re", "ad", first=" ").content[0]["name"] == "Re"
 
 
-def test_a_registered_name_is_not_joined_with_its_repetition(engine: str):  # R-43 fine print 9
+def test_a_registered_name_is_not_joined_with_its_repetition(engine: str):  # R-43 rule 9
     assert pieces(engine, {**TOOLS, "ReadRead": {}}, "Read").content[0]["name"] == "Read"
     assert pieces(engine, TOOLS, "Read", "Read").content[0]["name"] == "Read"
 
@@ -152,6 +152,6 @@ def test_the_schema_is_no_verdict_while_arguments_arrive(engine: str):  # R-75
     assert r.anomalies == []
 
 
-def test_an_invalid_call_still_gives_tool_use(engine: str):  # R-65 fine print 14
+def test_an_invalid_call_still_gives_tool_use(engine: str):  # R-65 rule 14
     m = message(engine, [start("t", "Read"), frag("{}x"), reason("tool_use"), STOP], TOOLS)
     assert (m.stop_reason, len(m.invalid_calls), m.tool_calls) == ("tool_use", 1, [])

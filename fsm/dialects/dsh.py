@@ -80,7 +80,7 @@ class Dsh(Dialect):
             self.sink.delta(T.TOOL_INPUT_DELTA, index, fragment)
 
     def _end(self, chunk: dict[str, Any], raw: bytes, path: tuple[str, ...]) -> None:
-        """The end of a block fills in what was not streamed of it (fine print 15)."""
+        """The end of a block fills in what was not streamed of it (rule 15)."""
         index, block = number(chunk.get("index")), chunk.get("block")
         kind = _kind(block.get("type")) if isinstance(block, dict) else None
         if not isinstance(block, dict) or kind is None:

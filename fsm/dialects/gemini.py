@@ -1,7 +1,7 @@
 """Google Gemini: every chunk is a response with candidates, whose content is a list of parts.
 
 A part is text, a thought (`thought: true`), a function call, or something of the vendor's own. A finish reason is no
-end (fine print 11). A thought signature belongs to its part and has to go back with it: it is kept as `signature` on
+end (rule 11). A thought signature belongs to its part and has to go back with it: it is kept as `signature` on
 calls and thinking, in `signatures` (with the signed stretch) on text, and as `thoughtSignature` on vendor blocks.
 A signed part without text joins the text or thinking before it; behind anything else it is a thinking block without text.
 """

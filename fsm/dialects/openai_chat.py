@@ -264,7 +264,7 @@ class OpenAIChat(TaggedDialect):
     # ------------------------------------------------------------ whole messages
 
     def _snapshot(self, message: dict[str, Any], raw: bytes, *path: str | int) -> None:
-        """A `message` where a delta is due restates everything (fine print 15)."""
+        """A `message` where a delta is due restates everything (rule 15)."""
         blocks: list[dict[str, Any]] = []
         tags = ThinkTags()
         thought = next((stated for key in (*_SAME_REASONING, *_DETAILS) if (stated := pieces(message.get(key)))), None)

@@ -1,4 +1,4 @@
-"""`<think>…</think>` at the very start of the content is thinking (fine print 18).
+"""`<think>…</think>` at the very start of the content is thinking (rule 18).
 
 The tags may be cut anywhere. What could still become a tag is held back: a dozen characters at most, or blank space
 before the first word.
