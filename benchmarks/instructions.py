@@ -33,7 +33,8 @@ for name in plan.split():
     r = fsm.Reconstructor(dialect, engine=engine, deltas=mode)
     for chunk in messages[name]:
         r.feed(chunk)
-    assert r.end().message.content
+    r.end()
+    assert r.outcome.message.content
 """
 
 

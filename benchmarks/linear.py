@@ -63,7 +63,8 @@ def _per_byte(stream: Stream, chunks: list[bytes]) -> float:
     r = fsm.Reconstructor(stream.dialect, limits=LIMITS, deltas="none")
     for chunk in chunks:
         r.feed(chunk)
-    content = r.end().message.content
+    r.end()
+    content = r.outcome.message.content
     took = time.process_time() - begin
     if content != stream.content:
         raise WrongAnswerError(f"{stream.name} in {len(chunks)} chunks")

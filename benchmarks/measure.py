@@ -74,7 +74,8 @@ def engine_case(stream: Stream, key: Key, chunks: Sequence[bytes]) -> Case:
         feed = r.feed
         for chunk in chunks:
             feed(chunk)
-        message = r.end().message
+        r.end()
+        message = r.outcome.message
         if message is None:
             raise WrongAnswerError(f"{key}: no message")
         return message.content

@@ -8,7 +8,8 @@ or, as the bytes arrive:
     for chunk in response:
         for event in r.feed(chunk):
             ...
-    outcome = r.end()
+    r.end()
+    outcome = r.outcome
 
 `BACKEND` says which engine is active ("compiled" or "python").
 """
@@ -29,9 +30,44 @@ from fsm.usage import Usage, UsageLedger
 __version__ = "0.1.0"
 
 __all__ = [
-    "BACKEND", "Anomaly", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished",
-    "Metrics", "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
-    "StreamFailed",
-    "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
-    "UnknownDialectError", "UnknownEngineError", "Usage", "MisuseError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many",
+                        "BACKEND",
+                        "Anomaly",
+                        "BlockFinished",
+                        "BlockStarted",
+                        "ErrorInfo",
+                        "Event",
+                        "FieldReady",
+                        "FsmError",
+                        "History",
+                        "Limits",
+                        "Message",
+                        "MessageFinished",
+                        "Metrics",
+                        "MisuseError",
+                        "NormalizedEvent",
+                        "OptionError",
+                        "Outcome",
+                        "Partial",
+                        "Reconstructor",
+                        "SchemaError",
+                        "StreamCancelled",
+                        "StreamError",
+                        "StreamErrored",
+                        "StreamFailed",
+                        "StreamState",
+                        "StreamTimedOut",
+                        "TextDelta",
+                        "ThinkingDelta",
+                        "Timeouts",
+                        "ToolInputDelta",
+                        "ToolInvalid",
+                        "ToolReady",
+                        "ToolRegistry",
+                        "UnknownDialectError",
+                        "UnknownEngineError",
+                        "Usage",
+                        "UsageLedger",
+                        "UsageUpdated",
+                        "reconstruct",
+                        "reconstruct_many",
 ]

@@ -71,8 +71,8 @@ def reconstruct(
     except fsm.MisuseError as e:
         _complain(str(e))
         raise typer.Exit(MISUSE) from e
-    outcome = r.end()
-    _trace(trace, r.drain(), events)
+    _trace(trace, r.end(), events)
+    outcome = r.outcome
     if as_json:
         typer.echo(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2))
         if outcome.error is not None:

@@ -261,6 +261,7 @@ def run(console: Console, fast: bool = False) -> Outcome:
                 shown = due
                 if not fast:
                     time.sleep(max(0.0, began + due - time.monotonic()))
-        outcome = narrator.r.end()
+        narrator.r.end()
+        outcome = narrator.r.outcome
     views.show_outcome(console, outcome)
     return outcome

@@ -2,8 +2,8 @@
 
 `FsmError` is the base of everything this package raises. Misuse (feeding after the end, wrong types, an unknown
 dialect, a bad schema) raises at once and names the right call. What the peer sends never raises from `feed` or
-`end`: it becomes `Outcome.error`, and `Outcome.message` raises the matching `StreamError` for callers who ask for
-a whole message that is not there.
+`end`: it becomes `Outcome.error`, and `Outcome.raise_for_state()` raises the matching `StreamError` for callers who want
+that.
 """
 
 from __future__ import annotations

@@ -10,4 +10,4 @@ cdef class Anomalies(list):
     cdef public Py_ssize_t offset, event
 
 cdef class Outcome:
-    cdef public object _message, anomalies, dialect, error, metrics, partial, state
+    cdef public object message, anomalies, dialect, error, metrics, partial, state

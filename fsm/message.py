@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from fsm._signature import Signed
-from fsm.errors import ErrorInfo, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, MisuseError
+from fsm.errors import ErrorInfo, StreamCancelled, StreamErrored, StreamTimedOut, MisuseError
 from fsm.usage import Usage
 
 if TYPE_CHECKING:
@@ -183,20 +183,26 @@ _RAISED = {"CANCELLED": StreamCancelled, "ERRORED": StreamErrored, "TIMED_OUT": 
 
 
 class Outcome:
-    """The end of a stream. `message` is there only if `state` is COMPLETED; else it raises the StreamError.
+    """The end of a stream.
 
-    state, dialect, partial (or None), error (or None), anomalies, metrics.
+    state:     a StreamState, one of the four final ones.
+    dialect:   its dialect's name; "auto" if nothing told which it is.
+    message:   the whole Message if `state` is COMPLETED, else None.
+    partial:   what came of it if it did not complete, a Partial, else None.
+    error:     why it did not complete, an ErrorInfo, else None.
+    anomalies: what was survived, a list of Anomaly with `counts` and `total`.
+    metrics:   a Metrics.
     """
 
     __signature__ = Signed()
 
-    __slots__ = ("_message", "anomalies", "dialect", "error", "metrics", "partial", "state")
+    __slots__ = ("anomalies", "dialect", "error", "message", "metrics", "partial", "state")
 
     def __init__(self, state: StreamState, dialect: str, message: Message | None, partial: Partial | None,
                  error: ErrorInfo | None, anomalies: Anomalies, metrics: Metrics) -> None:
         self.state = state
         self.dialect = dialect
-        self._message = message
+        self.message = message
         self.partial = partial
         self.error = error
         self.anomalies = anomalies
@@ -204,25 +210,19 @@ class Outcome:
 
     @property
     def completed(self) -> bool:
-        return self._message is not None
+        return self.message is not None
 
-    @property
-    def message(self) -> Message:
+    def raise_for_state(self) -> Message:
         """The whole message. Raises StreamErrored, StreamCancelled or StreamTimedOut when there is none (R-31, R-85)."""
-        if self._message is None:
-            raise self.exception()
-        return self._message
-
-    def exception(self) -> StreamError:
-        """The StreamError of a stream that did not complete. Raises ValueError when it did."""
-        if self.error is None:
-            raise ValueError("the stream completed: there is a message and no exception")
-        return _RAISED[self.state](self.error, self.partial)
+        if self.message is None:
+            assert self.error is not None
+            raise _RAISED[self.state](self.error, self.partial)
+        return self.message
 
     def to_dict(self) -> dict[str, Any]:
         """The stable JSON form (DESIGN section 6)."""
         return {"state": str(self.state), "dialect": self.dialect,
-                "message": None if self._message is None else self._message.to_dict(),
+                "message": None if self.message is None else self.message.to_dict(),
                 "partial": None if self.partial is None else self.partial.to_dict(),
                 "error": None if self.error is None else self.error.to_dict(),
                 "anomalies": [a.to_dict() for a in self.anomalies], "metrics": self.metrics.to_dict()}
@@ -231,11 +231,11 @@ class Outcome:
         """By value: everything but the metrics, which are measurements of a run."""
         if not isinstance(other, Outcome):
             return NotImplemented
-        return (self.state, self.dialect, self._message, self.partial, self.error, list(self.anomalies)) == (
-            other.state, other.dialect, other._message, other.partial, other.error, list(other.anomalies))
+        return (self.state, self.dialect, self.message, self.partial, self.error, list(self.anomalies)) == (
+            other.state, other.dialect, other.message, other.partial, other.error, list(other.anomalies))
 
     __hash__ = None  # type: ignore[assignment]  # it holds lists and dictionaries
 
     def __repr__(self) -> str:
-        what = f"{len(self._message.content)} blocks" if self._message is not None else f"error={self.error.type!r}" if self.error else ""
+        what = f"{len(self.message.content)} blocks" if self.message is not None else f"error={self.error.type!r}" if self.error else ""
         return f"<Outcome {self.state} {self.dialect} {what}>"

@@ -210,10 +210,10 @@ class Reconstructor:
         finally:
             self._busy = False
 
-    def end(self) -> Outcome:
-        """The connection is closed: settle what is open and return the outcome; again the same one if called again.
+    def end(self) -> list[Event]:
+        """The connection is closed: settle what is open; returns what that tells. `outcome` is there from now on.
 
-        Events that the end brings are in `drain()`.
+        Called again, it tells nothing more.
         """
         if self._outcome is None:
             self._enter("end")
@@ -226,11 +226,10 @@ class Reconstructor:
                 self._reader.end()
                 self._finish()
                 if self._observed is not None:
-                    self._observed.settle()
+                    self._observed.settle()  # before anything is given out: the next call does
             finally:
                 self._busy = False
-        assert self._outcome is not None
-        return self._outcome
+        return self._acc.flush()
 
     def cancel(self, reason: str = "cancelled") -> list[Event]:
         """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
@@ -251,11 +250,6 @@ class Reconstructor:
         self._framing.interrupted()
         self._acc.anomalies.offset = self._bytes
         self._acc.anomalies.event = self._framing.events
-
-    def drain(self) -> list[Event]:
-        """The events that no call has returned yet, such as those of `end()`."""
-        self._begin()
-        return self._acc.flush()
 
     # ------------------------------------------------------------ clocks
 
@@ -351,6 +345,18 @@ class Reconstructor:
         return self._acc.state
 
     @property
+    def done(self) -> bool:
+        """Whether nothing more is to come: a final state was reached, or `end()` was called. What arrives then changes nothing."""
+        return self._outcome is not None or (self._setup is None and self._acc.stepper.state in T.FINAL)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended. Raises MisuseError before `end()`: until then more may come."""
+        if self._outcome is None:
+            raise MisuseError("outcome before end(): say that the connection is closed first; what there is so far is in snapshot()")
+        return self._outcome
+
+    @property
     def pending(self) -> Pending | None:
         """The block that is being written, or None (R-05)."""
         self._begin()
@@ -401,7 +407,7 @@ class Reconstructor:
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Raises MisuseError: a stream under construction is neither copied nor pickled."""
         raise MisuseError("a Reconstructor is neither copied nor pickled, since it holds half a stream; make a second one and feed it the same bytes, "
-                         "or pass on the Outcome of end()")
+                         "or pass on its outcome")
 
     # ------------------------------------------------------------ the end
 
@@ -443,7 +449,8 @@ def reconstruct(body: Body | Iterable[Body] | str | os.PathLike[str], dialect: s
             r.feed(piece)
     else:
         raise MisuseError(f"reconstruct() takes bytes, an iterable of bytes, or a path, not {type(body).__name__}")
-    return r.end()
+    r.end()
+    return r.outcome
 
 
 def reconstruct_many(bodies: Iterable[Any], dialect: str = "auto", threads: int = 1, tools: Any = None, limits: Limits | None = None) -> list[Outcome]:

@@ -107,9 +107,10 @@ def message_rows(message: Message) -> list[Row]:
 
 def show_outcome(console: Console, outcome: Outcome) -> None:
     """The message, or why there is none and what is left of it; then the anomalies."""
-    origin = clean(" · ".join(filter(None, (outcome.dialect, (outcome.partial or outcome.message).model))))
-    if outcome.completed:
-        section(console, f"{outcome.state}  {origin}", message_rows(outcome.message), "green")
+    message = outcome.message
+    origin = clean(" · ".join(filter(None, (outcome.dialect, (message or outcome.partial or Partial()).model))))
+    if message is not None:
+        section(console, f"{outcome.state}  {origin}", message_rows(message), "green")
     else:
         error, partial = outcome.error, outcome.partial or Partial()
         assert error is not None

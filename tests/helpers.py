@@ -39,6 +39,12 @@ def deliveries(body: bytes, seed: object = 0, cuts: list[int] | None = None) -> 
 # ---------------------------------------------------------------- running
 
 
+def ended(r: fsm.Reconstructor) -> fsm.Outcome:
+    """The outcome of a stream whose connection is closed."""
+    r.end()
+    return r.outcome
+
+
 def stable(value: Any, given: str, seen: dict[str, str] | None = None) -> Any:
     """`value` with made-up ids (those that do not stand in `given`) named in order of first sight."""
     seen = {} if seen is None else seen
@@ -53,7 +59,7 @@ def run(engine: str | None, body: bytes, dialect: str = "auto", tools: Any = Non
     r = fsm.Reconstructor(dialect, tools=tools, engine=engine, **kw)
     for chunk in [body] if chunks is None else chunks:
         r.feed(chunk)
-    out = json.loads(json.dumps(r.end().to_dict()))
+    out = json.loads(json.dumps(ended(r).to_dict()))
     out.pop("metrics")
     return stable(out, body.decode("utf-8", "replace"))
 
@@ -74,8 +80,9 @@ def push_all(engine: str | None, events: list[dict[str, Any]], tools: Any = None
     """Push normalized events in their JSON form; returns what the caller is told, and the outcome."""
     r = fsm.Reconstructor("canonical", tools=tools, engine=engine, **kw)
     told = [e for event in events for e in r.push(event)]
-    outcome = r.end()
-    return told + r.drain(), outcome
+    told += r.end()
+    outcome = r.outcome
+    return told, outcome
 
 
 def message(engine: str | None, events: list[dict[str, Any]], tools: Any = None, **kw: Any) -> fsm.Message:
@@ -86,8 +93,7 @@ def message(engine: str | None, events: list[dict[str, Any]], tools: Any = None,
 def feed_all(r: fsm.Reconstructor, *chunks: bytes) -> list[Any]:
     """Feed the chunks and end; everything the caller is told."""
     told = [e for chunk in chunks for e in r.feed(chunk)]
-    r.end()
-    return told + r.drain()
+    return told + r.end()
 
 
 def kinds(outcome: dict[str, Any] | fsm.Outcome) -> set[str]:

@@ -144,4 +144,4 @@ def test_error_event(engine: str):  # R-31
     error = frame({"type": "error", "error": {"type": "api_error", "message": "m"}}, "error")
     outcome = fsm.reconstruct(anthropic(*a_text(0, "x"), end=False) + error, engine=engine)
     with pytest.raises(fsm.StreamErrored, match="api_error"):
-        _ = outcome.message
+        outcome.raise_for_state()

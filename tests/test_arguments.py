@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fsm
 from fsm import arguments, partial, values
 from fsm.values import ValueText, mend
-from helpers import STOP, chat, frag, kinds, message, push_all, same_everywhere, start, tool
+from helpers import STOP, chat, ended, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
 def parse(text: str, depth: int = 256) -> arguments.Parsed:
@@ -229,7 +229,7 @@ def test_arguments_that_came_as_an_object_are_not_parsed(engine: str, monkeypatc
     for deltas in ("none", "chunk", "each"):
         r = fsm.Reconstructor("openai-chat", engine=engine, deltas=deltas)
         r.feed(chat(tool(0, "t", "X", {"a": [1]}), tool(1, "u", "X", {"b": 2}), tool(1, args=" "), finish="tool_calls"))
-        assert [call["input"] for call in r.end().message.content] == [{"a": [1]}, {"b": 2}]
+        assert [call["input"] for call in ended(r).message.content] == [{"a": [1]}, {"b": 2}]
     assert seen == ['{"b":2} '] * 3
 
 

@@ -10,7 +10,7 @@ import tracemalloc
 import pytest
 
 import fsm
-from helpers import STOP, a_text, anthropic, chat, frag, frame, lines, push_all, run, same_everywhere, start, text, tool
+from helpers import STOP, a_text, anthropic, chat, ended, frag, frame, lines, push_all, run, same_everywhere, start, text, tool
 
 DIALECTS = ["auto", "anthropic", "openai-chat", "canonical"]
 
@@ -145,7 +145,7 @@ def peak(engine: str, body: bytes, dialect: str, size: int = 65536, **kw) -> tup
     begin = time.process_time()
     for i in range(0, len(body), size):
         r.feed(body[i:i + size])
-    outcome = r.end()
+    outcome = ended(r)
     taken = time.process_time() - begin
     _now, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

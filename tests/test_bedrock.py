@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fsm
 from fsm import eventstream
-from helpers import a_text, a_tool, anthropic, cut_at, frame, kinds, run, same_everywhere
+from helpers import a_text, a_tool, anthropic, cut_at, ended, frame, kinds, run, same_everywhere
 from tiers import disagreement
 
 START, STOP = {"messageStart": {"role": "assistant", "p": "abc"}}, {"messageStop": {"stopReason": "end_turn"}}
@@ -203,7 +203,7 @@ def test_the_short_cut_takes_deltas(tiers: tuple[str, ...]):
     for engine in tiers:
         r = fsm.Reconstructor("auto", engine=engine)
         r.feed(body)
-        assert r.end().completed
+        assert ended(r).completed
         assert (r._framing.appended >= 84) == (engine in ("scan", "compiled")), f"{engine}: {r._framing.appended}"
 
 

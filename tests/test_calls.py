@@ -6,7 +6,7 @@ import pytest
 
 import fsm
 from fsm import arguments
-from helpers import (STOP, TOOLS, a_block, a_delta, a_stop, a_tool, anthropic, chat, entry, ev, feed_all, frag, kinds, message, of, push_all, reason,
+from helpers import (STOP, TOOLS, a_block, a_delta, a_stop, a_tool, anthropic, chat, ended, entry, ev, feed_all, frag, kinds, message, of, push_all, reason,
                      same_everywhere, start, text, tool)
 
 
@@ -269,7 +269,7 @@ def test_an_empty_id_is_no_id(engine: str, dialect: str):  # R-49
     r = fsm.Reconstructor(dialect, engine=engine)
     for event in (start("", "A", index=0), start("", "B", index=1), STOP):
         r.push(event)
-    ids = [b["id"] for b in r.end().message.content]
+    ids = [b["id"] for b in ended(r).message.content]
     assert len(set(ids)) == 2
     assert all(ids)
 

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import fsm
-from helpers import cut_at, frame
+from helpers import cut_at, ended, frame
 from tiers import TIERS, disagreement
 
 
@@ -47,7 +47,7 @@ def watch(engine: str, chunks: list[bytes], dialect: str, deltas: str, look: boo
         r.feed(chunk)
         if look:
             seen.append((r.usage.to_dict(), dict(r.usage.raw)))
-    usage = r.end().message.usage
+    usage = ended(r).message.usage
     return seen, usage.to_dict(), usage.raw, usage.basis, [(a.kind, a.event, a.offset, a.detail) for a in r.anomalies]
 
 
@@ -55,8 +55,7 @@ def told_late(engine: str, chunks: list[bytes], dialect: str, deltas: str) -> li
     """What the usage events of a stream say to one who reads them when it is over."""
     r = fsm.Reconstructor(dialect, engine=engine, deltas=deltas)
     kept = [e for chunk in chunks for e in r.feed(chunk)]
-    r.end()
-    kept = [e for e in kept + r.drain() if isinstance(e, fsm.UsageUpdated)]
+    kept = [e for e in kept + r.end() if isinstance(e, fsm.UsageUpdated)]
     return [(e.usage.to_dict(), e.usage.raw, e.usage.basis) for e in kept]
 
 
@@ -150,7 +149,7 @@ def test_a_pushed_report_is_what_the_next_is_compared_with(tiers: tuple[str, ...
             r.feed(gemini("a", counts(4, cachedContentTokenCount=5)))
         r.push({"type": "usage", "usage": {"promptTokenCount": 99, "cachedContentTokenCount": 1}})
         r.feed(gemini("b", counts(4, cachedContentTokenCount=5)) + gemini("c", counts(4, cachedContentTokenCount=6)) + END)
-        got.append([(a.kind, a.event, a.offset, a.detail) for a in r.end().anomalies])
+        got.append([(a.kind, a.event, a.offset, a.detail) for a in ended(r).anomalies])
     assert got == [got[0]] * 4
     assert [(kind, event) for kind, event, _offset, _detail in got[0]][:1] == [("usage_basis_changed", 5)]
 

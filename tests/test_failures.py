@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fsm
 from fsm.dialects import DIALECTS
 from fsm.dialects.failures import error_event, failure, refusal
-from helpers import chat, frame, same_everywhere
+from helpers import chat, ended, frame, same_everywhere
 from test_detect import CLEAN
 
 WORDS = "engine died"
@@ -150,7 +150,7 @@ def test_after_the_end_it_is_evidence_only(engine: str, dialect: str):
     r.feed(CLEAN[dialect])
     if r.state == "COMPLETED":
         r.feed(frame(FAILED["code, message"]))
-        assert r.end().completed
+        assert ended(r).completed
         assert "error_after_end" in r.anomalies.counts
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from helpers import cut_at, frame, run, same_everywhere
+from helpers import cut_at, ended, frame, run, same_everywhere
 from tiers import disagreement
 
 TOOL = {"write": {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}, "required": ["path"]}}
@@ -120,7 +120,7 @@ def test_an_array_element_is_an_event_when_its_brace_arrives(engine: str):
     first = body.index(b"\n,\n")
     assert [e.text for e in r.feed(body[:first]) if isinstance(e, fsm.TextDelta)] == ["one"]
     assert [e.text for e in r.feed(body[first:]) if isinstance(e, fsm.TextDelta)] == ["two"]
-    assert r.end().completed
+    assert ended(r).completed
     assert r.metrics.events == 2
 
 

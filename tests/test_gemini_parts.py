@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fsm
 from fsm.dialects.partial_args import ArgumentText, steps_of
-from helpers import kinds, same_everywhere
+from helpers import ended, kinds, same_everywhere
 from test_gemini import STOP, call, chunk, content, sse, text, think
 
 SIG = {"thoughtSignature": "c2ln"}
@@ -220,5 +220,5 @@ def test_the_fast_path_takes_plain_chunks(tiers: tuple[str, ...], part: Any):
     for engine in tiers:
         r = fsm.Reconstructor("gemini", engine=engine)
         r.feed(sse(*chunks, STOP))
-        assert r.end().completed
+        assert ended(r).completed
         assert (r._framing.appended >= 48) == (engine in ("scan", "compiled")), f"{engine}: {r._framing.appended}"

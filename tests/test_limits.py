@@ -8,7 +8,7 @@ import json
 import pytest
 
 import fsm
-from helpers import STOP, a_text, anthropic, chat, ev, frag, frame, kinds, message, push_all, reason, same_everywhere, start, text, think, tool
+from helpers import STOP, a_text, anthropic, chat, ended, ev, frag, frame, kinds, message, push_all, reason, same_everywhere, start, text, think, tool
 
 SMALL = fsm.Limits(content_bytes=100)
 
@@ -34,7 +34,7 @@ def test_over_one_megabyte_is_cancelled(engine: str):  # R-97
         r.push(text(chunk))
     assert r.state == "STREAMING", "exactly 1 MiB is within the bound"
     r.push(text("x"))
-    outcome = r.end()
+    outcome = ended(r)
     assert (outcome.state, outcome.error.type, outcome.error.retry) == ("CANCELLED", "content_overflow", "never")
     assert outcome.metrics.cancellation_reason == "content_overflow"
     assert "Limits.content_bytes" in outcome.error.message
@@ -121,7 +121,7 @@ def test_stop_reasons_cannot_pile_up(engine: str):
     for i in range(1000):
         r.push(reason(f"r{i}"))
     assert len(json.dumps(r.snapshot())) < 10_000
-    assert r.end().state == "COMPLETED"
+    assert ended(r).state == "COMPLETED"
 
 
 def test_the_outcome_does_not_outgrow_the_body(engine: str):

@@ -14,7 +14,7 @@ import pytest
 
 import fsm
 from fsm.sse import SSEParser
-from helpers import a_text, a_tool, anthropic, chat, tool
+from helpers import a_text, a_tool, anthropic, chat, ended, tool
 from tiers import TIERS
 
 FACTOR = 3.0
@@ -36,7 +36,7 @@ def per_byte(make: Callable[[int], list[bytes]], size: int, engine: str, rounds:
         r = fsm.Reconstructor(engine=engine, limits=LIMITS, deltas=deltas)
         for chunk in chunks:
             r.feed(chunk)
-        outcome = r.end()
+        outcome = ended(r)
         best = min(best, time.process_time() - begin)
         assert outcome.completed, outcome
     return best / sum(map(len, chunks))

@@ -26,7 +26,7 @@ import pytest
 import fsm
 from benchmarks import data
 from fsm.message import StreamState
-from helpers import ROOT, a_text, a_tool, anthropic, chat
+from helpers import ROOT, a_text, a_tool, anthropic, chat, ended
 
 N = 200
 ACTIVE = anthropic(*a_text(0, "hello ", "world"), *a_text(1, "more ", stop=False), *a_tool(2, "t1", "f", '{"a"', ": 1", stop=False), end=False)
@@ -73,7 +73,7 @@ def peak_of(engine: str, body: bytes, size: int = 4096) -> tuple[int, fsm.Outcom
         r = fsm.Reconstructor(engine=engine, limits=fsm.Limits(content_bytes=1 << 28, event_bytes=1 << 28), deltas="none")
         for i in range(0, len(body), size):
             r.feed(bytes(view[i:i + size]))
-        outcome = r.end()
+        outcome = ended(r)
         return used()[1], outcome
 
 
@@ -174,23 +174,23 @@ CHAT = data.make("openai-chat", 60).body
 
 def completed(r: fsm.Reconstructor) -> None:
     r.feed(WHOLE)
-    assert r.end().completed
+    assert ended(r).completed
 
 
 def completed_chat(r: fsm.Reconstructor) -> None:
     for i in range(0, len(CHAT), 500):
         r.feed(CHAT[i:i + 500])
-    assert r.end().completed
+    assert ended(r).completed
 
 
 def errored(r: fsm.Reconstructor) -> None:
     r.feed(WHOLE[:3000] + b'\n\nevent: error\ndata: {"type": "error", "error": {"type": "x"}}\n\n')
-    assert r.end().state is StreamState.ERRORED
+    assert ended(r).state is StreamState.ERRORED
 
 
 def truncated(r: fsm.Reconstructor) -> None:
     r.feed(WHOLE[:3001])
-    assert r.end().state is StreamState.ERRORED
+    assert ended(r).state is StreamState.ERRORED
 
 
 def cancelled(r: fsm.Reconstructor) -> None:
@@ -218,7 +218,7 @@ def abandoned_chat(r: fsm.Reconstructor) -> None:
 
 def overflown(r: fsm.Reconstructor) -> None:
     r.feed(anthropic(*a_text(0, *["x" * 999] * 1200)))
-    assert r.end().state is StreamState.CANCELLED
+    assert ended(r).state is StreamState.CANCELLED
 
 
 ENDS = [completed, completed_chat, errored, truncated, cancelled, timed_out, abandoned, abandoned_chat]
@@ -289,7 +289,7 @@ def test_no_cycles(engine: str, ending: Callable[[fsm.Reconstructor], None], del
 def test_an_outcome_keeps_no_stream_alive(engine: str):
     r = fsm.Reconstructor(engine=engine)
     r.feed(WHOLE)
-    outcome = r.end()
+    outcome = ended(r)
     gone = weakref.ref(r)
     del r
     assert gone() is None

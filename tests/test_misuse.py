@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import fsm
-from helpers import ROOT, TOOLS, chat, push_all, stable, start, text, tool
+from helpers import ROOT, TOOLS, chat, ended, push_all, stable, start, text, tool
 
 BODY = chat({"reasoning_content": "hm"}, {"content": "Hello"}, tool(0, "c1", "Read", '{"file_path": "a"}'), usage={"prompt_tokens": 3})
 HOOKS = ("on_enter_STREAMING_text", "on_exit_STREAMING_thinking", "on_enter_STREAMING_tool", "on_enter_COMPLETED", "on_enter_STREAMING")
@@ -46,19 +46,19 @@ def test_what_a_callback_raises_comes_out_once(engine: str, hook: str, size: int
         except (RuntimeError, KeyboardInterrupt) as e:
             raised.append(e)
     try:
-        outcome = r.end()
+        told += r.end()
     except (RuntimeError, KeyboardInterrupt) as e:
         raised.append(e)
-        outcome = r.end()
-    told += r.drain()
+        told += r.end()
+    outcome = r.outcome
     assert raised == [error]
     assert observer.state == "COMPLETED"
     assert outcome == outcome_of(engine)
     plain = fsm.Reconstructor("openai-chat", engine=engine)
     want = [e for at in range(0, len(BODY), size) for e in plain.feed(BODY[at:at + size])]
-    plain.end()
+    want += plain.end()
     assert "".join(e.text for e in told if isinstance(e, fsm.TextDelta)) == "Hello"
-    assert [e for e in told if not isinstance(e, fsm.UsageUpdated)] == [e for e in want + plain.drain() if not isinstance(e, fsm.UsageUpdated)]
+    assert [e for e in told if not isinstance(e, fsm.UsageUpdated)] == [e for e in want if not isinstance(e, fsm.UsageUpdated)]
 
 
 @pytest.mark.parametrize("call", [lambda r: r.feed(b"x"), lambda r: r.push({"type": "ping"}), lambda r: r.end(), lambda r: r.cancel(), lambda r: r.tick(1.0)],
@@ -71,7 +71,7 @@ def test_a_call_from_within_a_callback_is_misuse(engine: str, call: Any):
     r = fsm.Reconstructor("openai-chat", engine=engine, observer=Observer())
     with pytest.raises(fsm.MisuseError, match="from one of its observer's callbacks"):
         r.feed(BODY)
-    assert r.end() == outcome_of(engine)
+    assert ended(r) == outcome_of(engine)
 
 
 def test_looking_from_within_a_callback_is_fine(engine: str):
@@ -95,8 +95,8 @@ def test_a_callback_that_raises_at_an_end_of_ours(engine: str, hook: str):
     r.push(text("a"))
     with pytest.raises(RuntimeError, match="mine"):
         r.cancel() if hook.endswith("CANCELLED") else r.tick(1e6)
-    assert [type(e) for e in r.drain()].count(fsm.StreamFailed) == 1
-    assert r.end().state == hook.removeprefix("on_enter_")
+    assert [type(e) for e in r.end()].count(fsm.StreamFailed) == 1
+    assert r.outcome.state == hook.removeprefix("on_enter_")
 
 
 def test_an_observer_whose_state_cannot_be_set(engine: str):
@@ -114,7 +114,7 @@ def test_an_observer_that_changes_its_state_changes_no_stream(engine: str):
 
     r = fsm.Reconstructor("openai-chat", engine=engine, observer=Observer())
     r.feed(BODY)
-    assert r.end() == outcome_of(engine)
+    assert ended(r) == outcome_of(engine)
 
 
 # ---------------------------------------------------------------- threads
@@ -137,7 +137,7 @@ def test_two_threads_in_one_stream_are_told(engine: str):
         r.feed(b"data: x\n\n")
     go.set()
     first.join(10)
-    assert r.end() == outcome_of(engine)
+    assert ended(r) == outcome_of(engine)
 
 
 # ---------------------------------------------------------------- copies
@@ -152,7 +152,7 @@ def test_a_stream_is_not_copied(engine: str, how: Any, fed: bytes):
     with pytest.raises(fsm.FsmError, match="neither copied nor pickled"):
         how(r)
     r.feed(BODY[len(fed):])
-    assert r.end() == outcome_of(engine)
+    assert ended(r) == outcome_of(engine)
 
 
 @pytest.mark.parametrize("body", [BODY, BODY[:-200], b"<html>", chat({"content": "a"}, tool(0, "c", "Read", "{"), finish="stop")])
@@ -240,7 +240,7 @@ def test_an_event_by_its_public_name(engine: str):
     r = fsm.Reconstructor(engine=engine)
     r.push(fsm.NormalizedEvent("text_delta", text="Hi"))
     r.push(fsm.NormalizedEvent("message_stop"))
-    assert r.end().message.text == "Hi"
+    assert ended(r).message.text == "Hi"
     assert repr(fsm.NormalizedEvent("text_delta", text="Hi")) == "TEXT_DELTA(text='Hi')"
 
 

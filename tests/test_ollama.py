@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from helpers import cut_at, kinds, same_everywhere
+from helpers import cut_at, ended, kinds, same_everywhere
 from tiers import disagreement
 
 
@@ -121,7 +121,7 @@ def test_the_short_cut_takes_bare_lines(tiers: tuple[str, ...], end: bytes):
             r = fsm.Reconstructor("ollama", engine=engine)
             for i in range(0, len(whole), 100):
                 r.feed(whole[i:i + 100])
-            assert r.end().completed
+            assert ended(r).completed
             assert (r._framing.appended >= 55) == (engine in ("scan", "compiled")), f"{engine}: {r._framing.appended}"
 
 

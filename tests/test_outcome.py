@@ -9,8 +9,8 @@ import pytest
 
 import fsm
 from fsm.events import NormalizedEvent
-from helpers import (STOP, TOOLS, a_text, a_tool, anthropic, chat, ev, feed_all, frag, lines, message, of, push_all, reason, sign, start, text, think, tool,
-                     usage)
+from helpers import (STOP, TOOLS, a_text, a_tool, anthropic, chat, ended, ev, feed_all, frag, lines, message, of, push_all, reason, sign, start,
+                     text, think, tool, usage)
 
 BODY = anthropic(*a_text(0, "Let me", " see."), *a_tool(1, "t1", "Read", '{"file', '_path":"a"}'), stop="tool_use")
 
@@ -77,7 +77,7 @@ def test_deltas_add_up_to_the_blocks(engine: str, deltas: str):  # R-24 R-94
 def test_a_split_emoji_is_told_whole(engine: str):
     body = b'data: {"choices":[{"index":0,"delta":{"content":"\\ud83d"}}]}\n\ndata: {"choices":[{"index":0,"delta":{"content":"\\ude00"}}]}\n\ndata: [DONE]\n\n'
     r = fsm.Reconstructor("openai-chat", deltas="each", engine=engine)
-    assert "".join(e.text for e in of(fsm.TextDelta, feed_all(r, body))) == "😀" == r.end().message.text
+    assert "".join(e.text for e in of(fsm.TextDelta, feed_all(r, body))) == "😀" == ended(r).message.text
 
 
 def test_events_can_be_matched(engine: str):
@@ -134,13 +134,13 @@ def test_snapshot_does_not_disturb(engine: str):  # R-73
     for i in range(0, len(BODY), 10):
         r.feed(BODY[i:i + 10])
         r.snapshot()
-    assert r.end().message.content == fsm.reconstruct(BODY, engine=engine).message.content
+    assert ended(r).message.content == fsm.reconstruct(BODY, engine=engine).message.content
 
 
 def test_snapshot_after_the_end_is_the_message(engine: str):
     r = fsm.Reconstructor("anthropic", engine=engine)
     r.feed(BODY)
-    assert r.snapshot() == r.end().message.to_dict()
+    assert r.snapshot() == ended(r).message.to_dict()
 
 
 def test_pending(engine: str):  # R-05
@@ -160,7 +160,7 @@ def test_the_dialect_is_found(engine: str):  # R-41
         assert r.dialect == "auto"
         r.feed(b": hello\n\n" + body)
         r.end()
-        assert (r.dialect, r.end().dialect, r.state) == (name, name, "COMPLETED")
+        assert (r.dialect, ended(r).dialect, r.state) == (name, name, "COMPLETED")
 
 
 def test_self_hosted_servers(engine: str):  # R-41
@@ -253,7 +253,9 @@ def test_bad_options(kwargs: dict, error: type, match: str):
 def test_end_may_be_called_again(engine: str):
     r = fsm.Reconstructor("anthropic", engine=engine)
     r.feed(BODY)
-    assert r.end() is r.end()
+    r.end()
+    first = r.outcome
+    assert (r.end(), r.outcome is first) == ([], True)
 
 
 def test_a_pushed_event_may_be_an_object(engine: str):
@@ -262,7 +264,7 @@ def test_a_pushed_event_may_be_an_object(engine: str):
     r = fsm.Reconstructor(engine=engine)
     r.push(NormalizedEvent(T.TEXT_DELTA, None, "x"))
     r.push(NormalizedEvent(T.MESSAGE_STOP))
-    assert (r.dialect, r.end().message.text) == ("canonical", "x")
+    assert (r.dialect, ended(r).message.text) == ("canonical", "x")
 
 
 # ---------------------------------------------------------------- the outcome
@@ -291,16 +293,40 @@ def test_the_shape_of_the_outcome(engine: str):  # R-01
 def test_asking_for_a_message_that_is_not_there_raises(engine: str):  # R-31 R-85
     outcome = fsm.reconstruct(BODY[:300], engine=engine)
     with pytest.raises(fsm.StreamError) as caught:
-        _ = outcome.message
+        outcome.raise_for_state()
     e = caught.value
     assert isinstance(e, fsm.FsmError)
     assert (e.partial, e.retry, e.offset > 0) == (outcome.partial, outcome.error.retry, True)
     assert "event" in str(e)
 
 
-def test_a_completed_outcome_has_no_exception(engine: str):
-    with pytest.raises(ValueError, match="completed"):
-        fsm.reconstruct(BODY, engine=engine).exception()
+def test_a_completed_outcome_raises_nothing(engine: str):
+    outcome = fsm.reconstruct(BODY, engine=engine)
+    assert outcome.raise_for_state() is outcome.message
+
+
+def test_there_is_no_message_of_what_did_not_complete(engine: str):  # R-85
+    outcome = fsm.reconstruct(BODY[:300], engine=engine)
+    assert (outcome.message, outcome.completed) == (None, False)
+
+
+def test_the_outcome_is_there_once_it_has_ended(engine: str):
+    r = fsm.Reconstructor(engine=engine)
+    for fed in (b"", BODY):
+        r.feed(fed)
+        with pytest.raises(fsm.MisuseError, match="before end"):
+            _ = r.outcome
+        assert r.done is bool(fed), "a final state is one before the connection is closed, too"
+    r.end()
+    assert (r.done, r.outcome.completed) == (True, True)
+
+
+def test_the_end_tells_what_it_brings_like_any_other_call(engine: str):
+    r = fsm.Reconstructor("gemini", engine=engine)
+    r.feed(b'data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]},"finishReason":"STOP"}]}\n\n')
+    assert not r.done
+    assert [type(e).__name__ for e in r.end()] == ["BlockFinished", "MessageFinished"]
+    assert r.end() == []
 
 
 def test_bytes_chunks_and_a_path_give_the_same(engine: str, tmp_path: Path):
@@ -348,4 +374,4 @@ def test_a_subclass_that_overrides_feed_sees_each_chunk_once(engine: str):
     r = Tapped("openai-chat", engine=engine)
     for chunk in chunks:
         r.feed(chunk)
-    assert (seen, r.end().message.text) == (chunks, "a")
+    assert (seen, ended(r).message.text) == (chunks, "a")

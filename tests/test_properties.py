@@ -54,8 +54,9 @@ def pushed(engine: str, events: list[dict[str, Any]], dialect: str, tools: Any, 
     for e in events:
         told += r.push(NormalizedEvent.from_dict(e))
         states.append(str(r.state))
-    outcome = r.end()
-    return told + r.drain(), outcome, [*states, str(outcome.state)]
+    told += r.end()
+    outcome = r.outcome
+    return told, outcome, [*states, str(outcome.state)]
 
 
 def plain(told: list[Any], outcome: fsm.Outcome, given_: str) -> Any:
@@ -136,8 +137,8 @@ def test_engines_and_splits_agree_on_canonical_lines(engine: str, events: list[d
         for chunks in ([body], cut_at(body, cuts)):
             r = fsm.Reconstructor("canonical", tools=tools, engine=name, deltas="each")
             told = [e for c in chunks for e in r.feed(c)]
-            outcome = r.end()
-            runs.append(plain(told + r.drain(), outcome, json.dumps(events)))
+            told += r.end()
+            runs.append(plain(told, r.outcome, json.dumps(events)))
     assert all(r == runs[0] for r in runs)
 
 
@@ -167,8 +168,8 @@ def test_engines_tell_the_same(engine: str, name: str, deltas: str):  # R-52 R-9
         for engine_ in dict.fromkeys(["python", engine]):
             r = fsm.Reconstructor(case["dialect"], tools=case.get("tools"), engine=engine_, deltas=deltas)
             told = [e for i in range(0, len(body), size) for e in r.feed(body[i:i + size])]
-            outcome = r.end()
-            runs.append(plain(told + r.drain(), outcome, body.decode("utf-8", "replace")))
+            told += r.end()
+            runs.append(plain(told, r.outcome, body.decode("utf-8", "replace")))
         assert runs[0] == runs[-1], f"in chunks of {size}"
 
 
@@ -195,8 +196,8 @@ def test_mutated_streams_never_raise_and_engines_agree(engine: str, name: str, d
         for chunks in ([mutant], cut_at(mutant, [len(mutant) // 3, len(mutant) // 2])):
             r = fsm.Reconstructor(case["dialect"], tools=case.get("tools"), engine=engine_)
             told = [e for c in chunks for e in r.feed(c)]
-            outcome = r.end()
-            told += r.drain()
+            told += r.end()
+            outcome = r.outcome
             final = outcome.message if outcome.completed else outcome.partial
             ids = [b["id"] for b in final.content if b["type"] == "tool_use"]
             assert len(ids) == len(set(ids))

@@ -184,13 +184,13 @@ def test_lesson_2_fragments_join(engine: str):  # R-03 R-27
 def test_lesson_3_a_block_that_never_closes_raises(engine: str):
     body = anthropic(*a_tool(0, "t1", "add", '{"a": 2,', stop=False), end=False)
     with pytest.raises(fsm.StreamError):
-        _ = fsm.reconstruct(body, "anthropic", engine=engine).message
+        fsm.reconstruct(body, "anthropic", engine=engine).raise_for_state()
 
 
 def test_lesson_3_also_behind_a_stated_end(engine: str):
     body = anthropic(*a_tool(0, "t1", "add", '{"a": 2,', stop=False), end=False) + frame({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
     with pytest.raises(fsm.StreamErrored):
-        _ = fsm.reconstruct(body, "anthropic", engine=engine).message
+        fsm.reconstruct(body, "anthropic", engine=engine).raise_for_state()
 
 
 def test_lesson_4_an_early_end_and_an_error_raise(engine: str):  # R-31 R-32
@@ -199,7 +199,7 @@ def test_lesson_4_an_early_end_and_an_error_raise(engine: str):  # R-31 R-32
     for body, why in ((early, "incomplete_stream"), (error, "Overloaded")):
         outcome = fsm.reconstruct(body, "anthropic", engine=engine)
         with pytest.raises(fsm.StreamErrored, match=why):
-            _ = outcome.message
+            outcome.raise_for_state()
 
 
 def test_lesson_unknown_events_and_pings_are_ignored(engine: str):  # R-29 R-30

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from helpers import a_block, a_delta, a_stop, anthropic, chat, frame, kinds, lines, same_everywhere
+from helpers import a_block, a_delta, a_stop, anthropic, chat, ended, frame, kinds, lines, same_everywhere
 from responses import USAGE
 
 # ---------------------------------------------------------------- rule 22: where a text comes from
@@ -362,7 +362,7 @@ def test_no_block_is_closed_twice(engine: str, order: list[str], stops: list[int
     events += [{"type": "content_block_stop"} if s is None else a_stop(s) for s in stops]
     r = fsm.Reconstructor("anthropic", engine=engine)
     told = r.feed(anthropic(*events))
-    outcome = r.end()
+    outcome = ended(r)
     assert outcome.completed
     assert (outcome.message.thinking, outcome.message.text) == ("Hm.", "Hello")
     assert [b["input"] for b in outcome.message.content if b["type"] == "tool_use"] == [{"a": 1}]

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import fsm
-from helpers import (STOP, TOOLS, a_block, a_text, a_tool, anthropic, chat, ev, frag, frame, kinds, message, of, push_all, reason, same_everywhere, start,
-                     text, think, tool)
+from helpers import (STOP, TOOLS, a_block, a_text, a_tool, anthropic, chat, ended, ev, frag, frame, kinds, message, of, push_all, reason, same_everywhere,
+                     start, text, think, tool)
 
 ERROR = ev("error", kind="overloaded_error", message="Overloaded")
 
@@ -48,7 +48,7 @@ def test_nothing_reopens_a_cancelled_stream(engine: str):  # R-83 R-85
     r.cancel("user")
     assert r.push(STOP) == []
     assert r.cancel("again") == []
-    assert (r.end().state, r.end().metrics.cancellation_reason) == ("CANCELLED", "user")
+    assert (ended(r).state, ended(r).metrics.cancellation_reason) == ("CANCELLED", "user")
 
 
 def test_a_cancel_after_the_end_changes_nothing(engine: str):
@@ -56,7 +56,7 @@ def test_a_cancel_after_the_end_changes_nothing(engine: str):  # R-83
     r.push(text("a"))
     r.push(STOP)
     assert r.cancel() == []
-    assert (r.end().state, r.end().metrics.cancellation_reason) == ("COMPLETED", None)
+    assert (ended(r).state, ended(r).metrics.cancellation_reason) == ("COMPLETED", None)
 
 
 # ---------------------------------------------------------------- cancel
@@ -68,20 +68,20 @@ def test_after_a_cancel_everything_partial_is_invalid(engine: str):  # R-85
     r.push(start("t", "Read"))
     r.push(frag('{"file_path":"a"}'))
     told = r.cancel("budget exceeded")
-    outcome = r.end()
+    outcome = ended(r)
     assert (outcome.state, outcome.error.type, outcome.error.retry) == ("CANCELLED", "cancelled", "never")
     assert outcome.partial.to_dict()["valid"] is False
     assert outcome.partial.invalid_calls[0]["invalid"] == "stream_cancelled"
     assert of(fsm.ToolReady, told) == []
     assert "budget exceeded" in outcome.error.message
     with pytest.raises(fsm.StreamCancelled):
-        _ = outcome.message
+        outcome.raise_for_state()
 
 
 def test_cancel_is_there_before_the_first_byte(engine: str):  # R-85 R-83
     r = fsm.Reconstructor("anthropic", engine=engine)
     r.cancel()
-    assert (r.state, r.end().partial.content) == ("CANCELLED", [])
+    assert (r.state, ended(r).partial.content) == ("CANCELLED", [])
 
 
 def test_a_call_given_out_before_the_cancel_is_marked(engine: str):
@@ -89,7 +89,7 @@ def test_a_call_given_out_before_the_cancel_is_marked(engine: str):  # R-85
     r.push(start("t", "X"))
     r.push(ev("tool_use_stop", id="t"))
     r.cancel()
-    assert r.end().partial.content[0]["invalid"] == "stream_cancelled"
+    assert ended(r).partial.content[0]["invalid"] == "stream_cancelled"
 
 
 # ---------------------------------------------------------------- what an end needs
@@ -117,7 +117,7 @@ def test_a_missing_terminator_is_an_explicit_outcome(engine: str):  # R-40
     outcome = fsm.reconstruct(chat({"content": "x"}, finish=None, done=False), engine=engine)
     assert (outcome.state, outcome.error.type, outcome.error.retry, outcome.completed) == ("ERRORED", "incomplete_stream", "backoff", False)
     with pytest.raises(fsm.StreamErrored, match="incomplete_stream"):
-        _ = outcome.message
+        outcome.raise_for_state()
 
 
 def test_a_terminator_without_a_reason_completes_with_an_anomaly(engine: str):  # rule 11
@@ -310,5 +310,5 @@ def test_a_cut_counts_however_many_reasons_came_before(engine: str):  # R-62
         r.push({"type": "stop_reason", "reason": f"word {i}"})
     r.push({"type": "stop_reason", "reason": "length"})
     r.push({"type": "message_stop"})
-    message = r.end().message
+    message = ended(r).message
     assert (message.tool_calls, len(message.dropped_calls), message.stop_reason) == ([], 1, "max_tokens")

@@ -9,7 +9,7 @@ import pytest
 
 import fsm
 from fsm import _tables as T
-from helpers import frame
+from helpers import ended, frame
 from tiers import TIERS
 from test_template import CHAT, END, PRIME, START, TOOL, agree, appended, chunk, closed, delta, opened, outcome
 
@@ -54,7 +54,7 @@ def test_nothing_is_appended_in_a_terminal_state():
             r.feed(PRIME)
             r.cancel() if stop == "cancel" else (r.tick(0.0), r.tick(1e9))
             r.feed(delta("late") + delta("late"))
-            seen.append(r.end().to_dict() | {"metrics": 0})
+            seen.append(ended(r).to_dict() | {"metrics": 0})
             assert r._framing.appended == (0 if engine == "python" else 3)
         assert seen[0] == seen[1] == seen[2]
 
@@ -78,7 +78,7 @@ def test_a_hit_of_another_kind_than_the_last_append():
     r = fsm.Reconstructor(engine="compiled")
     for chunk_ in (begin + think * 3 + text, text[:-1], text[-1:] + think, END):
         r.feed(chunk_)
-    thinking, said = r.end().message.content
+    thinking, said = ended(r).message.content
     assert thinking["thinking"] == "some thought " * 4
     assert said["text"] == "a text long enough for room behind it " * 2
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 import fsm
+from helpers import ended
 from test_template import END, PRIME, closed, opened
 from tiers import disagreement
 
@@ -52,7 +53,7 @@ def told(engine: str, deltas: list[bytes], cut: bool = False) -> tuple[str, int,
     r = fsm.Reconstructor("anthropic", engine=engine, deltas="none", limits=fsm.Limits(anomalies=1_000_000))
     for body in ([PRIME, *deltas, closed(0), END] if cut else [PRIME + b"".join(deltas) + closed(0) + END]):
         r.feed(body)
-    outcome = r.end()
+    outcome = ended(r)
     return outcome.message.text, outcome.anomalies.total, r._framing.appended
 
 
@@ -158,7 +159,7 @@ def test_text_for_another_block(escape: bytes) -> None:
     assert disagreement([body]) is None
     r = fsm.Reconstructor("anthropic", engine="compiled")
     r.feed(body)
-    content = r.end().message.content
+    content = ended(r).message.content
     character = json.loads(b'"' + escape + b'"')
     assert content[0]["text"] == "abc" + f"to the first block {character}" * order.count(0)
     assert content[1]["text"] == f"{character}to the second one " * order.count(1)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 import fsm
-from helpers import STOP, TOOLS, a_text, anthropic, chat, frag, frame, of, start, text
+from helpers import STOP, TOOLS, a_text, anthropic, chat, ended, frag, frame, of, start, text
 
 PING = b": keepalive\n\n"
 PING_EVENT = frame({"type": "ping"}, "ping")
@@ -52,7 +52,7 @@ def test_the_whole_stream(engine: str):  # R-81 R-83
         assert r.tick() == [] or r.state == "STREAMING"
     clock.now = 220.0
     told = r.tick()
-    assert (r.state, told[-1].error.type, r.end().metrics.cancellation_reason) == ("TIMED_OUT", "total_timeout", "total_timeout")
+    assert (r.state, told[-1].error.type, ended(r).metrics.cancellation_reason) == ("TIMED_OUT", "total_timeout", "total_timeout")
 
 
 def test_silence(engine: str):
@@ -63,10 +63,10 @@ def test_silence(engine: str):  # R-82
     assert (r.tick(), r.state) == ([], "STREAMING")
     clock.now += 0.2
     assert r.tick()[-1].state == "TIMED_OUT"
-    outcome = r.end()
+    outcome = ended(r)
     assert (outcome.state, outcome.error.type, outcome.error.retry) == ("TIMED_OUT", "idle_timeout", "backoff")
     with pytest.raises(fsm.StreamTimedOut):
-        _ = outcome.message
+        outcome.raise_for_state()
 
 
 @pytest.mark.parametrize("ping", [PING, PING_EVENT, b"data:\n\n"], ids=["comment", "event", "blank"])
@@ -91,7 +91,7 @@ def test_keepalives_do_not_mask_a_stalled_stream(engine: str, ping: bytes):  # R
         clock.now += 10
         r.feed(ping)
         r.tick()
-    assert (r.state, r.end().error.type) == ("TIMED_OUT", "progress_timeout")
+    assert (r.state, ended(r).error.type) == ("TIMED_OUT", "progress_timeout")
 
 
 def test_deltas_are_progress(engine: str):
@@ -177,8 +177,8 @@ def test_after_a_timeout_everything_partial_is_invalid(engine: str):  # R-85
     r.push(frag('{"file_path":"a"}'))
     told = r.tick(1e6)
     assert of(fsm.ToolReady, told) == []
-    assert r.end().partial.content[0]["invalid"] == "stream_timed_out"
-    assert r.end().partial.to_dict()["valid"] is False
+    assert ended(r).partial.content[0]["invalid"] == "stream_timed_out"
+    assert ended(r).partial.to_dict()["valid"] is False
 
 
 def test_a_tick_after_the_end_changes_nothing(engine: str):
@@ -204,7 +204,7 @@ def test_metrics_of_a_stream(engine: str):  # R-104 R-93
     for wait, chunk in chunks:
         clock.now += wait
         r.feed(chunk)
-    m = r.end().metrics
+    m = ended(r).metrics
     assert (m.time_to_first_useful_chunk_ms, m.time_to_first_token_ms, m.time_to_completion_ms, m.idle_max_gap_ms) == (2000.0, 2500.0, 7000.0, 4000.0)
     assert (m.total_chunks, m.bytes_received) == (5, sum(len(c) for _w, c in chunks))
     assert (m.events, m.keepalives, m.cancellation_reason) == (1 + 1 + 2 + 5, 1, None)
@@ -227,7 +227,7 @@ def test_metrics_hold_no_content(engine: str):  # R-103
     r = fsm.Reconstructor("canonical", engine=engine)
     r.push(text("SECRET"))
     r.push(STOP)
-    assert "SECRET" not in str(r.end().metrics.to_dict())
+    assert "SECRET" not in str(ended(r).metrics.to_dict())
 
 
 def test_bytes_count_as_activity_also_without_a_clock(engine: str):

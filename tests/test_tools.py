@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fsm
-from helpers import STOP, TOOLS, frag, kinds, message, of, push_all, reason, start
+from helpers import STOP, TOOLS, ended, frag, kinds, message, of, push_all, reason, start
 
 
 def call(engine: str, name: str | None, arguments: str, tools: object = TOOLS) -> dict:
@@ -86,7 +86,7 @@ def test_inference_waits_for_the_end_of_the_call(engine: str):  # R-48
     assert r.pending.name is None
     r.push(start(None, "Bash"))
     r.push(STOP)
-    assert r.end().message.content[0]["name"] == "Bash", "a name that came is not second-guessed"
+    assert ended(r).message.content[0]["name"] == "Bash", "a name that came is not second-guessed"
 
 
 # ---------------------------------------------------------------- names that came

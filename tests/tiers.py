@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 import fsm
-from helpers import stable
+from helpers import ended, stable
 
 #: the reference first; each next one leaves less to Python
 TIERS = ("python", "slow", "scan", "compiled")
@@ -26,7 +26,7 @@ def _plain(value: Any) -> Any:
 
 def outcome_of(r: fsm.Reconstructor) -> dict[str, Any]:
     """The outcome with all that is not a measurement, and where exactly an error happened."""
-    outcome = r.end()
+    outcome = ended(r)
     seen = outcome.to_dict()
     metrics = seen.pop("metrics")
     seen["counted"] = {k: metrics[k] for k in ("total_chunks", "bytes_received", "events", "keepalives")}
@@ -44,8 +44,8 @@ def observe(engine: str, chunks: list[bytes], dialect: str = "auto", tools: Any 
         told.append(rows(r.feed(chunk)))
         states.append(str(r.state))
     snapshot = r.snapshot() if look else None
+    told.append(rows(r.end()))
     outcome = outcome_of(r)
-    told.append(rows(r.drain()))
     seen = {"outcome": outcome, "told": told, "states": states, "snapshot": snapshot}
     return stable(seen, b"".join(chunks).decode("utf-8", "replace"))
 
