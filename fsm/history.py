@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fsm import _tables as T
-from fsm.errors import UnknownDialectError, MisuseError
+from fsm.errors import MisuseError, UnknownDialectError, did_you_mean
 
 if TYPE_CHECKING:
     from fsm.message import Message
@@ -40,8 +40,8 @@ def to_request(message: Message, dialect: str | None) -> History:
     name = message.dialect if dialect is None else dialect
     if name is None:
         raise MisuseError("the message does not know its dialect; name one: message.to_request('anthropic')")
-    if name not in WRITERS:
-        raise UnknownDialectError(f"no dialect is called {name!r}; there are {', '.join(T.DIALECTS)}")
+    if not isinstance(name, str) or name not in WRITERS:
+        raise UnknownDialectError(f"no dialect is called {name!r}{did_you_mean(name, T.DIALECTS)}; there are {', '.join(T.DIALECTS)}")
     writer = WRITERS[name](message)
     entries = writer.write()
     return History(entries, writer.dropped, writer.ids)

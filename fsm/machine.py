@@ -17,6 +17,7 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.nesting import NestedState
 
 from fsm import _tables as T
+from fsm.errors import MisuseError
 from fsm.stepper import Model
 
 
@@ -84,7 +85,8 @@ class Observed(Model):
         self.observer = observer
         self._raised: BaseException | None = None
         self._write(Model.state)
-        self.settle()
+        if self._raised is not None:
+            raise MisuseError(f"an observer needs an attribute `state` that can be set: {self._raised}") from self._raised
 
     def fire(self, trigger: str) -> bool:
         """Let the machine for observers of this class move this model; False if it refuses."""

@@ -233,6 +233,8 @@ class Reconstructor:
 
     def cancel(self, reason: str = "cancelled") -> list[Event]:
         """Stop here (R-84): the state is CANCELLED unless it is final already, all partial state is invalid (R-85)."""
+        if not isinstance(reason, str):
+            raise OptionError(f"cancel() takes a reason in words, not {reason!r}")
         self._enter("cancel")
         try:
             self._begin()
@@ -262,6 +264,8 @@ class Reconstructor:
             if self._clock is None:
                 raise MisuseError("tick() needs a time: pass now=, or give the Reconstructor a clock")
             now = self._clock()
+        if type(now) not in (int, float):
+            raise OptionError(f"tick() takes seconds, not {now!r}")
         self._enter("tick")
         try:
             return self._judge(now)
@@ -413,12 +417,12 @@ class Reconstructor:
 
     def _finish(self) -> None:
         acc, metrics = self._acc, self.metrics
-        if self._clock is not None:
-            self._dated = None  # the end is an event too
-            self._see(self._clock())
         if acc.failure is not None and metrics.cancellation_reason is None and acc.state in (StreamState.CANCELLED, StreamState.TIMED_OUT):
             metrics.cancellation_reason = acc.failure.type
         self._outcome = Outcome(acc.state, self._reader.name, acc.message, acc.partial, acc.failure, acc.anomalies, metrics)
+        if self._clock is not None:  # behind the outcome, which is there whatever a clock raises
+            self._dated = None  # the end is an event too
+            self._see(self._clock())
 
 
 def _one_of(name: str, value: object, values: tuple[str, ...]) -> None:
@@ -459,6 +463,8 @@ def reconstruct_many(bodies: Iterable[Any], dialect: str = "auto", threads: int 
     A body that cannot be read gives an ERRORED outcome of type `unreadable_body`; it never raises for one bad body.
     """
     registry = ToolRegistry.of(tools)
+    if type(threads) is not int:
+        raise OptionError(f"threads is a whole number, not {threads!r}")
 
     def one(body: Any) -> Outcome:
         try:

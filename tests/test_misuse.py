@@ -103,7 +103,7 @@ def test_an_observer_whose_state_cannot_be_set(engine: str):
     class Observer:
         __slots__ = ()
 
-    with pytest.raises(AttributeError):
+    with pytest.raises(fsm.MisuseError, match="can be set"):
         fsm.Reconstructor(engine=engine, observer=Observer())
 
 
@@ -255,6 +255,25 @@ def test_a_pushed_event_with_a_field_of_a_wrong_type(engine: str, fields: dict[s
     r = fsm.Reconstructor(engine=engine)
     with pytest.raises(fsm.MisuseError, match=next(iter(fields))):
         r.push(fsm.NormalizedEvent("text_delta", **fields))
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (lambda r: r.cancel(5), "reason in words"), (lambda r: r.tick("now"), "takes seconds"), (lambda r: r.tick(True), "takes seconds"),
+    (lambda r: fsm.reconstruct_many([], threads="2"), "threads is"),
+    (lambda r: fsm.Message().to_request("antropic"), "did you mean 'anthropic'"), (lambda r: fsm.Message().to_request(5), "no dialect is called 5"),
+    (lambda r: fsm.Message().to_request(), "does not know its dialect")])
+def test_a_wrong_argument_is_refused_at_once(engine: str, call: Any, says: str):
+    with pytest.raises(fsm.MisuseError, match=says):
+        call(fsm.Reconstructor(engine=engine))
+
+
+def test_the_outcome_is_there_although_the_clock_raises(engine: str):
+    times = iter([0.0, 0.0])
+    r = fsm.Reconstructor("openai-chat", engine=engine, clock=lambda: next(times))
+    r.feed(BODY)
+    with pytest.raises(StopIteration):
+        r.end()
+    assert r.outcome == outcome_of(engine)
 
 
 @pytest.mark.parametrize("data", [5, "x", None, [b"x"], object()])
