@@ -1,7 +1,7 @@
 """Build script: the extension `fsm._speedups`, and the cold path compiled from its Python sources.
 
 A module of `fsm` with a `.pxd` beside it is compiled as it stands: the `.pxd` gives its classes C fields and its methods C
-calls, the `.py` stays the one source, and Python runs that where nothing was compiled. `fsm._backend` takes all or nothing.
+calls, the `.py` stays the one source, and Python runs that where nothing was compiled. `fsm._engine` takes all or nothing.
 What was built from what is written down beside the extension, once all of it was built (`fsm/_built.py`).
 
 Without a C compiler (or with FSM_PURE_PYTHON=1) the package installs in pure Python and says so; with
@@ -27,9 +27,11 @@ DECLARED = sorted(Path("fsm").rglob("*.pxd"))
 COLD = [path for path in DECLARED if path.name != "_tables.pxd"]  # of the modules that are compiled
 
 
+ROOMS = ("cli", "dialects", "framing", "history", "model", "rebuild", "samples", "values")
+
 #: what callers see of the compiled modules: their methods keep their annotations. Not those of the Reconstructor: a method that keeps them
 #: costs 118 instructions more per call, and `feed` is called for every chunk
-PUBLIC = frozenset({"fsm._events", "fsm.events", "fsm.message", "fsm.metrics", "fsm.usage"})
+PUBLIC = frozenset({"fsm.model.deltas", "fsm.model.events", "fsm.model.message", "fsm.model.metrics", "fsm.model.usage"})
 
 
 def flag(name: str) -> bool:
@@ -124,7 +126,7 @@ SOURCES = sources()
 SPEC = re.search(r'SPEC_DIGEST = "(\w+)"', Path("_speedups/_tables.pxi").read_text("utf-8"))[1]
 
 setup(
-    packages=["fsm", "fsm.dialects", "fsm.histories", "fsm.samples"],
+    packages=["fsm", *(f"fsm.{room}" for room in ROOMS)],
     package_data={"fsm": ["py.typed", "*.pyi"], "fsm.samples": ["*.sse", "*.json"]},
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildExt},

@@ -8,14 +8,14 @@ One extension of several files, in the order of need. Directives stand here and 
 cimport cython
 from libc.string cimport memchr, memcmp, memcpy, memmove as memcpy_down
 
-from fsm.accumulator cimport Accumulator
-from fsm.blocks cimport Block
+from fsm.rebuild.accumulator cimport Accumulator
+from fsm.rebuild.blocks cimport Block
 from fsm.parts cimport BaseFraming, BaseStepper, Meter
-from fsm.reader cimport Reader
+from fsm.dialects.decoder cimport Reader
 
 from orjson import loads as _loads
 
-from fsm.sse import _fields
+from fsm.framing.sse import _fields
 
 include "_tables.pxi"
 include "partial.pxi"

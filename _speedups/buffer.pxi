@@ -1,4 +1,4 @@
-# Block buffers, the compiled twin of fsm/buffer.py (read that first: same names, same meaning).
+# Block buffers, the compiled twin of fsm/rebuild/buffer.py (read that first: same names, same meaning).
 #
 # The idea: one growing run of UTF-8 bytes per open block. It grows by half and is allocated when the first byte comes.
 # The bytes lie in a `str`: whether they are pure ASCII is known for free, and then that string, cut to its length, is the
@@ -71,7 +71,7 @@ cdef inline object owned(PyObject* made):
 
 @cython.final
 cdef class Buffer:
-    """Text under construction; see fsm.buffer.Buffer."""
+    """Text under construction; see fsm.rebuild.buffer.Buffer."""
     cdef PyObject* home
     cdef char* data
     cdef Py_ssize_t size, room, shown

@@ -12,8 +12,8 @@
 # Invariants: `known` are the bytes of the report that was taken last, whoever took it, or nothing; they are JSON. `before` are
 # the counts that the shared code has, if somebody was told of what comes on top of them.
 
-from fsm.events cimport usage_updated
-from fsm.usage cimport forked
+from fsm.model.events cimport usage_updated
+from fsm.model.usage cimport forked
 
 cdef extern from "lexer.h":
     const char* fsm_grown(const char*, const char*, const char*, const char*) nogil

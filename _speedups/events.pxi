@@ -1,4 +1,4 @@
-# The events that are made per delta (fsm/_events.py), made by the engine itself, without a call.
+# The events that are made per delta (fsm/model/deltas.py), made by the engine itself, without a call.
 #
 # The idea: the object is taken from the allocator as it is and its two fields are set, once each; going through tp_new
 # means to clear them, to fill them with defaults and to take those out again. (Freelists do not work below a common base
@@ -9,7 +9,7 @@
 
 from cpython.ref cimport Py_INCREF, PyObject
 
-from fsm._events cimport DeltaEvent, TextDelta, ThinkingDelta, ToolInputDelta
+from fsm.model.deltas cimport DeltaEvent, TextDelta, ThinkingDelta, ToolInputDelta
 
 cdef extern from *:
     """

@@ -12,7 +12,7 @@
 #include "text.h"
 
 #define FSM_HOLES 24 /* at most */
-#define FSM_LAST 4   /* numbered events that are remembered (fsm/recent.py) */
+#define FSM_LAST 4   /* numbered events that are remembered (fsm/dialects/repeats.py) */
 
 /* The numbers that say where an event belongs, in the order of the roles. */
 enum {

@@ -1,11 +1,11 @@
-# Which fields of arguments are whole, and whether the object is closed: the compiled twin of fsm/partial.py.
+# Which fields of arguments are whole, and whether the object is closed: the compiled twin of fsm/values/cursor.py.
 #
 # The idea: the same cursor over the same bytes, as a byte loop over the buffer's own memory. It is the engine's own
 # (no Python object is made unless a field became whole), so that live streams can ask after every delta.
 #
 # Invariants: `at` bytes were followed, each once; in a string nothing but its end is looked for.
 
-from fsm.partial import Span as _Span
+from fsm.values.cursor import Span as _Span
 
 cdef extern from "lexer.h":
     const char* fsm_plain(const char*, const char*) nogil
@@ -13,7 +13,7 @@ cdef extern from "lexer.h":
 
 @cython.final
 cdef class ObjectCursor:
-    """See fsm.partial.ObjectCursor."""
+    """See fsm.values.cursor.ObjectCursor."""
     cdef readonly Py_ssize_t at
     cdef readonly bint closed, broken
     cdef readonly list spans

@@ -1,4 +1,4 @@
-# The last numbered events, the compiled twin of fsm/recent.py (read that first). The short cut remembers what it takes
+# The last numbered events, the compiled twin of fsm/dialects/repeats.py (read that first). The short cut remembers what it takes
 # here too, so that there is one memory for both ways.
 
 cdef enum:
@@ -7,7 +7,7 @@ cdef enum:
 
 @cython.final
 cdef class Recent:
-    """See fsm.recent.Recent."""
+    """See fsm.dialects.repeats.Recent."""
     cdef readonly long long top
     cdef char* data[LAST]
     cdef Py_ssize_t size[LAST]

@@ -12,7 +12,7 @@
 #   skip      any value; nobody reads it                         empty     must say nothing: null, "", [], {}
 #   zero      must be 0                                          literal   must be one of these strings, and be there
 #   kind      a string that names the event; must be there       capture   the text of this event, or of the event that `kind` names
-#   index     the block's index                                  serial    the wire's own number of the event (fsm/recent.py)
+#   index     the block's index                                  serial    the wire's own number of the event (fsm/dialects/repeats.py)
 #   address   the item's index times this; must be there         part      added to it: [first, how many]
 # An object is followed, "[0]" is an array of one object or none, "list" one that must be there.
 #

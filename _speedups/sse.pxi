@@ -1,4 +1,4 @@
-# Server-sent events, the compiled twin of fsm/sse.py (read that first: same rules, same frames, same offsets).
+# Server-sent events, the compiled twin of fsm/framing/sse.py (read that first: same rules, same frames, same offsets).
 #
 # The idea: whole events are looked at where they lie in the caller's bytes; only an event that straddles two calls is
 # copied, into the carry, which remembers what it holds so that every byte is searched once. What this short way is not for
@@ -30,7 +30,7 @@ cdef Py_ssize_t find_blank(const char* p, const char* end, Lines* lines) noexcep
 
 @cython.final
 cdef class SSEParser(LineFraming):
-    """One stream's framing; see fsm.sse.SSEParser."""
+    """One stream's framing; see fsm.framing.sse.SSEParser."""
     cdef Py_ssize_t usual   # the size of the last event that was scanned
 
     def bind(self, Shortcut hot not None):

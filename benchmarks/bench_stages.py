@@ -15,7 +15,7 @@ import pytest
 from benchmarks import suite
 from benchmarks.data import Stream
 from benchmarks.measure import Key, check, yardstick
-from fsm import _backend
+from fsm import _engine
 
 EVENT_BYTES = 16 << 20
 FRAMINGS = [name for name in ("python", "slow") if name in suite.ENGINES]  # "slow" is the compiled framing by itself
@@ -27,7 +27,7 @@ Benchmark = Callable[..., Any]
 
 def datas(framing: str, chunks: list[bytes]) -> list[bytes]:
     """The data of every event, as framing gives it out."""
-    parser = _backend.engine(framing).framing(EVENT_BYTES)
+    parser = _engine.engine(framing).framing(EVENT_BYTES)
     out = [frame[1] for chunk in chunks for frame in parser.receive(chunk)]
     return out + [frame[1] for frame in parser.end()]
 

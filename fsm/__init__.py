@@ -14,18 +14,18 @@ or, as the bytes arrive:
 `BACKEND` says which engine is active ("compiled" or "python").
 """
 
-from fsm._backend import BACKEND
-from fsm.errors import (ErrorInfo, FsmError, OptionError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
+from fsm._engine import BACKEND
+from fsm.model.errors import (ErrorInfo, FsmError, OptionError, SchemaError, StreamCancelled, StreamError, StreamErrored, StreamTimedOut, UnknownDialectError,
                         UnknownEngineError, MisuseError)
-from fsm.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
+from fsm.model.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
                         ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
-from fsm.history import History
-from fsm.limits import Limits, Timeouts
-from fsm.message import Anomaly, Message, Outcome, Partial, StreamState
-from fsm.metrics import Metrics
+from fsm.history.request import History
+from fsm.model.limits import Limits, Timeouts
+from fsm.model.message import Anomaly, Message, Outcome, Partial, StreamState
+from fsm.model.metrics import Metrics
 from fsm.reconstructor import Reconstructor, reconstruct, reconstruct_many
-from fsm.tools import ToolRegistry
-from fsm.usage import Usage, UsageLedger
+from fsm.model.registry import ToolRegistry
+from fsm.model.usage import Usage, UsageLedger
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ _NEEDED = ("typer", "rich")  # the extra `cli`
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status. Without typer or rich it says how to get them and returns 2."""
     try:
-        from fsm import cli
+        from fsm.cli import app as cli
     except ModuleNotFoundError as e:
         if (e.name or "").partition(".")[0] not in _NEEDED:
             raise

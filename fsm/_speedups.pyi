@@ -1,13 +1,13 @@
-"""Types of the compiled twins; see fsm.sse, fsm.machine, fsm.buffer and fsm.recent for what they do."""
+"""Types of the compiled twins; see fsm.framing.sse, fsm.machine, fsm.rebuild.buffer and fsm.dialects.repeats for what they do."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fsm.accumulator import Accumulator
+from fsm.rebuild.accumulator import Accumulator
 from fsm.dialects.base import Dialect
 from fsm.parts import BaseFraming, BaseStepper, Meter
-from fsm.reader import Reader
-from fsm.sse import Frame
+from fsm.dialects.decoder import Reader
+from fsm.framing.sse import Frame
 
 SPEC_DIGEST: str
 OVERFLOW_DATA: bytes

@@ -2,7 +2,7 @@
 
 What the machine decides: where a stream goes, and that it goes nowhere else. In the Python engine a machine of the same
 transitions moves every stream (`fsm/stepper.py`), in the compiled one a table of the same cells does. What it does not decide is
-which case of an event holds: that takes a look at the blocks, and is the guards' (`fsm/cases.py`), whose answer it is given.
+which case of an event holds: that takes a look at the blocks, and is the guards' (`fsm/rebuild/guards.py`), whose answer it is given.
 
 This file knows states, events and guards, and nothing of blocks, bytes or vendors. A delta that stays in its state never comes
 here: `transitions` costs microseconds per trigger and must not stand on the path of every delta.
@@ -17,7 +17,7 @@ from transitions.extensions import HierarchicalMachine
 from transitions.extensions.nesting import NestedState
 
 from fsm import _tables as T
-from fsm.errors import MisuseError
+from fsm.model.errors import MisuseError
 from fsm.stepper import Model
 
 

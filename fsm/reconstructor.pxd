@@ -1,9 +1,9 @@
 cimport cython
 
-from fsm.accumulator cimport Accumulator
-from fsm.metrics cimport Metrics
+from fsm.rebuild.accumulator cimport Accumulator
+from fsm.model.metrics cimport Metrics
 from fsm.parts cimport BaseFraming
-from fsm.reader cimport Reader
+from fsm.dialects.decoder cimport Reader
 
 cdef class Reconstructor:
     cdef public Accumulator _acc

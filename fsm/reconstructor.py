@@ -1,6 +1,6 @@
 """The facade: bytes in, events and an outcome out. Limits, clocks and metrics live here; no I/O does.
 
-One source for both engines: `_backend` gives the twinned parts, everything else is the same Python.
+One source for both engines: `_engine` gives the twinned parts, everything else is the same Python.
 """
 
 from __future__ import annotations
@@ -9,20 +9,23 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fsm._signature import Signed
-from fsm import _backend, dialects, framings, snapshots
+from fsm.model.signature import Signed
+from fsm import dialects
+from fsm import _engine
+from fsm.framing import shapes
+from fsm.rebuild import preview
 from fsm import _tables as T
-from fsm.accumulator import Accumulator
-from fsm.errors import ErrorInfo, OptionError, MisuseError, did_you_mean
-from fsm.events import Event, NormalizedEvent
-from fsm.limits import Limits, Timeouts
-from fsm.message import Anomalies, Outcome, Partial, StreamState
-from fsm.metrics import Metrics
+from fsm.rebuild.accumulator import Accumulator
+from fsm.model.errors import ErrorInfo, OptionError, MisuseError, did_you_mean
+from fsm.model.events import Event, NormalizedEvent
+from fsm.model.limits import Limits, Timeouts
+from fsm.model.message import Anomalies, Outcome, Partial, StreamState
+from fsm.model.metrics import Metrics
 from fsm.parts import BaseFraming, Meter
-from fsm.reader import Reader
-from fsm.snapshots import Pending
-from fsm.tools import ToolRegistry
-from fsm.usage import Usage
+from fsm.dialects.decoder import Reader
+from fsm.rebuild.preview import Pending
+from fsm.model.registry import ToolRegistry
+from fsm.model.usage import Usage
 
 Body = bytes | bytearray | memoryview
 DELTAS = ("none", "chunk", "each")
@@ -69,7 +72,7 @@ class Reconstructor:
         if clock is not None and not callable(clock):
             raise OptionError(f"clock is a function that gives seconds, such as time.monotonic, not {clock!r}")
         self.timeouts = timeouts or _DEFAULT_TIMEOUTS
-        self._parts = parts = _backend.engine(engine)
+        self._parts = parts = _engine.engine(engine)
         self._setup: tuple[str, ToolRegistry | None, Limits, int, bool] | None = (
             dialects.check(dialect), ToolRegistry.of(tools), limits or _DEFAULT_LIMITS, choice, on_bad_event == "skip")
         self._deltas = deltas
@@ -113,7 +116,7 @@ class Reconstructor:
             assert parts.shortcut is not None
             self._framing.bind(parts.shortcut(self._reader, self._acc, self._deltas, parts.learn))
 
-    def _reframe(self, shape: framings.Shape) -> None:
+    def _reframe(self, shape: shapes.Shape) -> None:
         """The first bytes need another framing, which is one source for both engines and has no short cut."""
         self._reader.shape = None
         self._framing = shape(self._acc.limits.event_bytes, self._parts.framing)
@@ -161,8 +164,8 @@ class Reconstructor:
         self._bytes += size
         if reader.curious:
             data = reader.look(bytes(data))
-            if reader.shape in framings.SHAPES:
-                self._reframe(framings.SHAPES[reader.shape])
+            if reader.shape in shapes.SHAPES:
+                self._reframe(shapes.SHAPES[reader.shape])
             if self._unbound:
                 self._bind()
             if self._armable and not self._unbound and len(data) == size:
@@ -364,7 +367,7 @@ class Reconstructor:
     def pending(self) -> Pending | None:
         """The block that is being written, or None (R-05)."""
         self._begin()
-        return snapshots.pending(self._acc)
+        return preview.pending(self._acc)
 
     @property
     def dialect(self) -> str:
@@ -402,7 +405,7 @@ class Reconstructor:
         """
         self._begin()
         self._framing.interrupted()
-        return snapshots.snapshot(self._acc)
+        return preview.snapshot(self._acc)
 
     def __repr__(self) -> str:
         state = T.STATES[T.INITIALIZING if self._setup is not None else self._acc.stepper.state]

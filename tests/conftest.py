@@ -11,8 +11,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fsm import _backend
-from fsm.sse import SSEParser
+from fsm import _engine
+from fsm.framing.sse import SSEParser
 
 #: the engines on which every test of behaviour runs; the first needs no extension
 ENGINES = ("python", "compiled")
@@ -29,7 +29,7 @@ TESTED = ENGINES[:1] if flag("FSM_PURE_PYTHON") else ENGINES
 
 def require(name: str) -> None:
     """Skip (or, under FSM_REQUIRE_SPEEDUPS, fail) where the engine `name` is not built."""
-    if name != "python" and _backend.COMPILED is None:
+    if name != "python" and _engine.COMPILED is None:
         if flag("FSM_REQUIRE_SPEEDUPS"):
             pytest.fail("FSM_REQUIRE_SPEEDUPS is set and fsm._speedups is missing")
         pytest.skip("fsm._speedups is not built")
@@ -53,7 +53,7 @@ def tiers() -> tuple[str, ...]:
 def parser(request: pytest.FixtureRequest):
     """The SSE parser class of an engine."""
     require(request.param)
-    return SSEParser if request.param == "python" else _backend.engine("compiled").framing
+    return SSEParser if request.param == "python" else _engine.engine("compiled").framing
 
 
 settings.register_profile("fsm", deadline=None, derandomize=True, database=None,

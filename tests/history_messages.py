@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fsm.message import Message
+from fsm.model.message import Message
 
 Blocks = list[dict[str, Any]]
 

@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fsm
-from fsm import arguments, partial, values
-from fsm.values import ValueText, mend
+from fsm.values import arguments
+from fsm.values.cursor import ObjectCursor
+from fsm.values import values
+from fsm.values.values import ValueText, mend
 from helpers import STOP, chat, ended, frag, kinds, message, push_all, same_everywhere, start, tool
 
 
@@ -266,7 +268,7 @@ def test_a_lone_surrogate_does_not_leak(engine: str):  # R-52
 
 
 def test_the_bracket_follower_knows_where_an_object_ends():  # R-64
-    cursor = partial.ObjectCursor()
+    cursor = ObjectCursor()
     seen = []
     for byte in b' {"a":"}\\"","b":[{}]} ':
         cursor.follow(bytes([byte]))

@@ -15,17 +15,18 @@ from pathlib import Path
 import pytest
 
 from conftest import require
-from fsm import _backend, _built
+from fsm import _built
+from fsm import _engine
 from helpers import ROOT, a_text, a_tool, anthropic
 
 SO = EXTENSION_SUFFIXES[0]
 BODY = anthropic(*a_text(0, "hello"), *a_tool(1, "t", "Read", '{"file_path":"a"}'), stop="tool_use")
-MODULES = ("fsm._speedups", *_backend.COLD)
+MODULES = ("fsm._speedups", *_engine.COLD)
 RUN = f"""
 import sys, warnings
 warnings.simplefilter("always")
 import fsm
-from fsm import _backend
+from fsm import _engine
 outcome = fsm.reconstruct({BODY!r}, tools={{"Read": {{"required": ["file_path"]}}}})
 assert (outcome.message.text, outcome.message.tool_calls[0]["input"]) == ("hello", {{"file_path": "a"}})
 print(fsm.BACKEND, sum(not sys.modules[name].__file__.endswith(".py") for name in {MODULES!r} if name in sys.modules))
@@ -89,8 +90,8 @@ def test_what_was_built_is_taken(tree: Tree, installed: Tree):
 
 
 @pytest.mark.parametrize("path", [
-    "_speedups/_speedups.pyx", "_speedups/scan.pxi", "_speedups/_tables.pxi", "_speedups/match.h", "fsm/calls.pxd",
-    "fsm/_tables.pxd", "fsm/dialects/base.pxd", "fsm/calls.py", "fsm/dialects/anthropic.py"])
+    "_speedups/_speedups.pyx", "_speedups/scan.pxi", "_speedups/_tables.pxi", "_speedups/match.h", "fsm/rebuild/calls.pxd",
+    "fsm/_tables.pxd", "fsm/dialects/base.pxd", "fsm/rebuild/calls.py", "fsm/dialects/anthropic.py"])
 def test_a_source_that_changed_is_noticed_whatever_its_time_stamp(tree: Tree, path: str):
     tree.edit(path)
     tree.refuses(f"{re.escape(path)} changed since it was built")
@@ -98,7 +99,7 @@ def test_a_source_that_changed_is_noticed_whatever_its_time_stamp(tree: Tree, pa
 
 def test_a_source_that_went_away_is_noticed(tree: Tree):
     (tree.root / "_speedups" / "text.h").unlink()
-    tree.edit("fsm/calls.py")
+    tree.edit("fsm/rebuild/calls.py")
     tree.refuses("_speedups/text.h and 1 more changed")
 
 
@@ -118,7 +119,7 @@ def test_time_stamps_say_nothing(tree: Tree, when: int):
 
 def test_a_distribution_may_change_what_it_installs(installed: Tree):
     """Nothing is hashed there: an installer may strip or rewrite sources."""
-    installed.edit("fsm/calls.py")
+    installed.edit("fsm/rebuild/calls.py")
     (installed.root / "fsm" / "calls.pxd").unlink()
     installed.takes()
 
@@ -152,7 +153,7 @@ def test_where_nothing_was_built_nothing_is_said(tree: Tree):
 
 def test_behind_the_choice_there_is_no_way_back(tree: Tree):
     """Half of it is loaded then, and holds on to what is compiled."""
-    tree.edit("fsm/sse.py", "def _fields(", "def _other(")
+    tree.edit("fsm/framing/sse.py", "def _fields(", "def _other(")
     said = tree.run().stderr
     assert re.search(r"ImportError: fsm\._speedups fails while it is loaded: .*FSM_PURE_PYTHON=1 does without it", said)
 
@@ -170,7 +171,7 @@ def test_the_record_names_every_source(tree: Tree):
 
 
 def test_what_the_warning_says_to_do_is_what_the_documentation_says(tree: Tree):
-    tree.edit("fsm/calls.py")
+    tree.edit("fsm/rebuild/calls.py")
     commands = re.findall("`(.+?)`", tree.run().stderr)
     assert commands == ["pip install -e '.[dev]'", "python setup.py build_ext --inplace"]
     documented = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -218,8 +219,8 @@ def test_a_build_that_fails_leaves_no_record(built: Tree):
 def test_the_build_does_not_go_by_time_stamps_either(built: Tree):
     """A source whose content is another is translated again, even one that looks older than what was made from it."""
     old = (built.root / "fsm" / "ending.c").stat().st_mtime_ns
-    built.edit("fsm/recent.py")
+    built.edit("fsm/dialects/repeats.py")
     assert "Cythonizing" not in build(built, CC="false")
-    built.edit("fsm/ending.py")
-    assert "Cythonizing fsm/ending.py" in build(built, CC="false")
+    built.edit("fsm/rebuild/finish.py")
+    assert "Cythonizing fsm/rebuild/finish.py" in build(built, CC="false")
     assert (built.root / "fsm" / "ending.c").stat().st_mtime_ns > old

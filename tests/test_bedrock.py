@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from fsm import eventstream
+from fsm.framing import event_stream
 from helpers import a_text, a_tool, anthropic, cut_at, ended, frame, kinds, run, same_everywhere
 from tiers import disagreement
 
@@ -240,7 +240,7 @@ def test_without_botocore_the_outcome_says_what_to_install(engine: str, monkeypa
     def missing() -> Any:
         raise ImportError("no botocore")
 
-    monkeypatch.setattr(eventstream, "_reader", missing)
+    monkeypatch.setattr(event_stream, "_reader", missing)
     got = same_everywhere(engine, binary(*ANSWER), "bedrock-converse")
     assert (got["state"], got["error"]["type"]) == ("ERRORED", "missing_dependency")
     assert 'pip install "deltafsm[bedrock]"' in got["error"]["message"]

@@ -1,4 +1,4 @@
-"""Block buffers: the twins in `fsm/buffer.py` and `_speedups/buffer.pxi` do the same with whatever they are given."""
+"""Block buffers: the twins in `fsm/rebuild/buffer.py` and `_speedups/buffer.pxi` do the same with whatever they are given."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import fsm._backend
-from fsm.buffer import Buffer
+import fsm._engine
+from fsm.rebuild.buffer import Buffer
 from fsm.parts import Meter
-from fsm.values import ValueText
+from fsm.values.values import ValueText
 
 PIECES = ["", "x", "é", "漢字", "🎈", "\ud83d", "\ude00", "\0", '{"a": 1}']
 SIZES = [0, 1, 2, 31, 95, 96, 97, 500, 4095, 4096, 4097, 9000]  # about where room is made, and where a text is kept as it is
@@ -20,7 +20,7 @@ SIZES = [0, 1, 2, 31, 95, 96, 97, 500, 4095, 4096, 4097, 9000]  # about where ro
 def made(tiers: tuple[str, ...]) -> Any:
     """A compiled buffer and its twin, each with a meter of its own."""
     compiled, twin = Meter(), Meter()
-    return fsm._backend.speedups.Buffer(compiled), Buffer(twin), compiled, twin
+    return fsm._engine.speedups.Buffer(compiled), Buffer(twin), compiled, twin
 
 
 def some(rng: random.Random) -> str:

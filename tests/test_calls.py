@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fsm
-from fsm import arguments
+from fsm.values import arguments
 from helpers import (STOP, TOOLS, a_block, a_delta, a_stop, a_tool, anthropic, chat, ended, entry, ev, feed_all, frag, kinds, message, of, push_all, reason,
                      same_everywhere, start, text, tool)
 

@@ -18,7 +18,10 @@ from typer.testing import CliRunner, Result
 import fsm
 from fsm import __main__ as entry
 from fsm import _tables as T
-from fsm import cli, demo, samples, views
+from fsm import samples
+from fsm.cli import app as cli
+from fsm.cli import demo
+from fsm.cli import terminal
 from helpers import CORPUS, ROOT
 
 CUT = CORPUS / "anthropic_cut_mid_tool_input.sse"
@@ -110,7 +113,7 @@ def test_what_is_not_complete_exits_with_1_and_says_so(body: Path, type_: str) -
     result = deltafsm("reconstruct", body)
     assert result.exit_code == 1
     assert result.stdout.startswith("ERRORED")
-    assert views.PARTIAL in result.stdout
+    assert terminal.PARTIAL in result.stdout
     assert re.search(rf"error +{type_}\n +message +\S", result.stdout)
     assert "retry the request with backoff" in result.stdout
 
@@ -265,7 +268,7 @@ def test_a_folder_is_no_body(main: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_without_the_extra_one_line_says_how_to_get_it(main: Any, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    for name in ("fsm.cli", "fsm.demo", "fsm.views"):
+    for name in ("fsm.cli.app", "fsm.cli.demo", "fsm.cli.terminal"):
         monkeypatch.delitem(sys.modules, name)
         monkeypatch.delattr(fsm, name.removeprefix("fsm."))
     for name in [n for n in sys.modules if n.partition(".")[0] == missing]:
@@ -276,9 +279,9 @@ def test_without_the_extra_one_line_says_how_to_get_it(main: Any, monkeypatch: p
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "fsm.cli")
+    monkeypatch.delitem(sys.modules, "fsm.cli.app")
     monkeypatch.delattr(fsm, "cli")
-    monkeypatch.setitem(sys.modules, "fsm.demo", None)
+    monkeypatch.setitem(sys.modules, "fsm.cli.demo", None)
     monkeypatch.delattr(fsm, "demo")
     with pytest.raises(ModuleNotFoundError):
         entry.main(["--version"])

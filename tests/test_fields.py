@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from fsm import _backend
-from fsm.partial import ObjectCursor
+from fsm import _engine
+from fsm.values.cursor import ObjectCursor
 
-CURSORS = [ObjectCursor] + ([_backend.speedups.ObjectCursor] if _backend.speedups is not None else [])
+CURSORS = [ObjectCursor] + ([_engine.speedups.ObjectCursor] if _engine.speedups is not None else [])
 
 JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3)
                     | st.dictionaries(st.text(max_size=5), inner, max_size=3), max_leaves=8)

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import fsm
 from benchmarks import data
-from fsm import _backend, dialects
+from fsm import dialects
+from fsm import _engine
 from fsm import _tables as T
-from fsm.accumulator import Accumulator
+from fsm.rebuild.accumulator import Accumulator
 from fsm.dialects.base import Dialect
 from fsm.parts import Meter
 from helpers import cut_at
@@ -84,7 +85,7 @@ class Recorder(Accumulator):
     """A sink that only writes down what it is told (the dialects that are compiled want an Accumulator)."""
 
     def __init__(self) -> None:
-        parts = _backend.engine("compiled")
+        parts = _engine.engine("compiled")
         super().__init__(parts.stepper(lambda *_a: None), Meter(), parts.buffer, None, fsm.Limits(), "none")
         self.told: list[str] = []
 

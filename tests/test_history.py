@@ -11,9 +11,9 @@ import pytest
 import fsm
 from fsm import _tables as T
 from fsm.parts import Meter
-from fsm.calls import Calls
-from fsm.histories import WRITERS
-from fsm.histories.base import MADE_UP, NAMELESS
+from fsm.rebuild.calls import Calls
+from fsm.history.writers import WRITERS
+from fsm.history.base import MADE_UP, NAMELESS
 from helpers import ROOT, TOOLS, a_text, a_tool, anthropic, chat, entry, frame, frag, message, start, think, tool
 from history import CHECKS
 

@@ -9,12 +9,13 @@ import sys
 import pytest
 
 import fsm
-from fsm import _backend, _tables
+from fsm import _tables
+from fsm import _engine
 from helpers import ROOT
 
 HEAVY = ("asyncio", "ssl", "socket", "concurrent.futures", "subprocess", "transitions.extensions",
          "yaml", "jsonschema_rs", "jiter", "typer", "click", "rich", "httpx", "httpx2", "aiohttp", "requests", "urllib3", "http.client",
-         "hypothesis", "pytest", "anthropic", "openai", "pydantic", "zstandard", "pyarrow", "spec", "fsm.cli")
+         "hypothesis", "pytest", "anthropic", "openai", "pydantic", "zstandard", "pyarrow", "spec", "fsm.cli.app")
 
 
 def python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -74,13 +75,13 @@ def test_the_compiled_engine_is_refused_under_pure_python(engine_: str):
 
 
 def test_the_backend_says_which():
-    assert (fsm.BACKEND == "compiled") == (_backend.COMPILED is not None)
-    assert _backend.engine(None).name == fsm.BACKEND
+    assert (fsm.BACKEND == "compiled") == (_engine.COMPILED is not None)
+    assert _engine.engine(None).name == fsm.BACKEND
 
 
 def test_the_extension_has_the_digest_of_the_tables():
-    if _backend.speedups is not None:
-        assert _backend.speedups.SPEC_DIGEST == _tables.SPEC_DIGEST
+    if _engine.speedups is not None:
+        assert _engine.speedups.SPEC_DIGEST == _tables.SPEC_DIGEST
     else:
         assert fsm.BACKEND == "python"
 
@@ -90,12 +91,12 @@ def test_the_extension_has_the_digest_of_the_tables():
 
 def test_a_module_with_a_pxd_is_compiled_and_nothing_else():
     declared = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "fsm").rglob("*.pxd")} - {"fsm._tables"}
-    assert declared == set(_backend.COLD)
+    assert declared == set(_engine.COLD)
 
 
 @pytest.mark.parametrize("pure", [False, True])
 def test_all_of_them_are_taken_or_none(pure: bool):
     if not pure and fsm.BACKEND != "compiled":
         pytest.skip("nothing is compiled here")
-    code = f"import sys, fsm, fsm.cli; print([m for m in {_backend.COLD!r} if sys.modules[m].__file__.endswith('.py') is not {pure}])"
+    code = f"import sys, fsm, fsm.cli.app; print([m for m in {_engine.COLD!r} if sys.modules[m].__file__.endswith('.py') is not {pure}])"
     assert python(code, FSM_PURE_PYTHON="1" if pure else "").stdout.strip() == "[]"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 import fsm
-from fsm.sse import SSEParser
+from fsm.framing.sse import SSEParser
 from helpers import a_text, a_tool, anthropic, chat, ended, tool
 from tiers import TIERS
 
@@ -129,9 +129,9 @@ def test_look_alikes_of_a_payload_cost_little(tiers: tuple[str, ...], lead: byte
 
 @pytest.mark.parametrize("twin", ["python", "compiled"])
 def test_framing_alone(tiers: tuple[str, ...], twin: str):
-    from fsm import _backend
+    from fsm import _engine
 
-    parser = SSEParser if twin == "python" else _backend.engine("compiled").framing
+    parser = SSEParser if twin == "python" else _engine.engine("compiled").framing
 
     def seconds(size: int) -> float:
         chunks, best = pieces(b"data: " + b"x" * size + b"\n\n", 64), float("inf")

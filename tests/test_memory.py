@@ -25,7 +25,7 @@ import pytest
 
 import fsm
 from benchmarks import data
-from fsm.message import StreamState
+from fsm.model.message import StreamState
 from helpers import ROOT, a_text, a_tool, anthropic, chat, ended
 
 N = 200

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fsm
-from fsm import _backend, recent
+from fsm import _engine
+from fsm.dialects import repeats
 from helpers import cut_at, frame
 from tiers import disagreement, observe
 
@@ -57,22 +58,22 @@ def appended(engine: str, parts: list[bytes]) -> int:
 
 @given(st.lists(st.tuples(st.integers(1, 4) | st.just(10**30), st.sampled_from([b"a", b"b", b"c", b"d", b"e", b"f"])), max_size=30))
 def test_the_memories_are_twins(tiers: tuple[str, ...], events: list[tuple[int, bytes]]):
-    slow, fast = recent.Recent(), _backend.engine("compiled").recent()
+    slow, fast = repeats.Recent(), _engine.engine("compiled").recent()
     for number, data in events:
         data = b"%d%b" % (number, data)
         assert slow.again(number, data) == fast.again(number, data)
         assert min(slow.top, 1 << 62) == fast.top
 
 
-@pytest.mark.parametrize("size", [recent.LONGEST - 1, recent.LONGEST, recent.LONGEST + 1])
+@pytest.mark.parametrize("size", [repeats.LONGEST - 1, repeats.LONGEST, repeats.LONGEST + 1])
 def test_a_long_payload_is_not_remembered(engine: str, size: int):
-    memory = _backend.engine(engine).recent()
-    assert [memory.again(1, b"x" * size), memory.again(1, b"x" * size)] == [False, size <= recent.LONGEST]
+    memory = _engine.engine(engine).recent()
+    assert [memory.again(1, b"x" * size), memory.again(1, b"x" * size)] == [False, size <= repeats.LONGEST]
 
 
 def test_only_the_last_few_are_remembered(engine: str):
-    memory = _backend.engine(engine).recent()
-    for n in range(recent.KEPT + 1):
+    memory = _engine.engine(engine).recent()
+    for n in range(repeats.KEPT + 1):
         assert not memory.again(n + 1, b"%d" % n)
     assert [memory.again(2, b"1"), memory.again(1, b"0")] == [True, False]
 
@@ -80,7 +81,7 @@ def test_only_the_last_few_are_remembered(engine: str):
 # ---------------------------------------------------------------- the short cut and the memory
 
 
-@pytest.mark.parametrize("back", range(1, recent.KEPT + 2))
+@pytest.mark.parametrize("back", range(1, repeats.KEPT + 2))
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 12])
 @pytest.mark.parametrize("before", [[], ROOMY])
 def test_what_the_short_cut_took_is_known_again(tiers: tuple[str, ...], before: list[bytes], length: int, back: int):  # R-39
@@ -89,9 +90,9 @@ def test_what_the_short_cut_took_is_known_again(tiers: tuple[str, ...], before: 
     got = agree(tiers, [ADDED, begun((0, 0)), *before, *said, *said[-back:], delta("end", 50), END])
     repeated = min(back, length)
     want = "x" * 100 * len(before) + "".join(f"w{i} " for i in range(length))
-    want += ("".join(f"w{i} " for i in range(length - repeated, length)) if repeated > recent.KEPT else "") + "end"
+    want += ("".join(f"w{i} " for i in range(length - repeated, length)) if repeated > repeats.KEPT else "") + "end"
     assert got["message"]["content"][0]["text"] == want
-    assert got["counts"].get("duplicate_event", 0) == (repeated if repeated <= recent.KEPT else 0)
+    assert got["counts"].get("duplicate_event", 0) == (repeated if repeated <= repeats.KEPT else 0)
 
 
 @given(seed=st.integers(0, 10_000), steps=st.lists(st.sampled_from([1, 1, 1, 1, 0, -1, -3, 2, 1000]), min_size=5, max_size=40), start=st.integers(-1, 4))
@@ -111,7 +112,7 @@ def test_any_numbers(tiers: tuple[str, ...], seed: int, steps: list[int], start:
         data = part[part.index(b"data: "):]
         n = int(data.split(b'"sequence_number": ')[1].split(b",")[0])
         if n > 0:
-            if data in seen[-recent.KEPT:]:
+            if data in seen[-repeats.KEPT:]:
                 continue
             seen.append(data)
         text += data.split(b'"delta": "')[1][:1].decode()
@@ -130,7 +131,7 @@ def test_numbers_within_one_run_of_hits(tiers: tuple[str, ...]):
     words = [delta(f"w{i} ", 20 + i) for i in range(8)]
     for back in range(1, 7):
         got = agree(tiers, [ADDED, begun((0, 0)), *ROOMY, *words[:back], words[0], *words[back:], END])
-        again = "w0 " if back > recent.KEPT else ""
+        again = "w0 " if back > repeats.KEPT else ""
         assert got["message"]["content"][0]["text"][1200:] == "".join(f"w{i} " for i in range(back)) + again + "".join(f"w{i} " for i in range(back, 8))
         got = agree(tiers, [ADDED, begun((0, 0)), *ROOMY, *words[:back], delta("other ", 20), *words[back:], END])
         assert got["message"]["content"][0]["text"].count("other ") == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fsm
-from fsm.events import NormalizedEvent
+from fsm.model.events import NormalizedEvent
 from helpers import (STOP, TOOLS, a_text, a_tool, anthropic, chat, ended, ev, feed_all, frag, lines, message, of, push_all, reason, sign, start,
                      text, think, tool, usage)
 

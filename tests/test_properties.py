@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fsm
 from fsm import _tables as T
-from fsm.events import NormalizedEvent
+from fsm.model.events import NormalizedEvent
 from helpers import CORPUS, TOOLS, cut_at, lines, stable
 
 INDEX = st.sampled_from([None, None, 0, 1, 2])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fsm
-from fsm import tools as tools_module
+from fsm.model import registry as tools_module
 from helpers import ROOT, STOP, frag, message, start
 
 # ---------------------------------------------------------------- nothing is fetched

@@ -17,8 +17,8 @@ from transitions import MachineError
 from fsm import _tables as T
 from fsm import machine, stepper
 from fsm.dialects.canonical import Canonical
-from fsm.errors import MisuseError
-from fsm.events import NormalizedEvent
+from fsm.model.errors import MisuseError
+from fsm.model.events import NormalizedEvent
 from spec import emit, generate, model
 
 STREAM = yaml.safe_load((model.HERE / "stream.yaml").read_text("utf-8"))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsm import _backend
-from fsm.sse import SSEParser
+from fsm import _engine
+from fsm.framing.sse import SSEParser
 from helpers import cut_at
 
 Parser = Callable[[int], Any]
@@ -231,8 +231,8 @@ def test_line_soups_under_a_cap(parser: Parser, body: bytes, cuts: list[int], ca
 
 
 def test_both_implementations_are_what_the_engines_use():
-    assert _backend.PYTHON.framing is SSEParser
-    assert _backend.COMPILED is None or _backend.COMPILED.framing is not SSEParser
+    assert _engine.PYTHON.framing is SSEParser
+    assert _engine.COMPILED is None or _engine.COMPILED.framing is not SSEParser
 
 
 def test_a_rest_over_the_limit_is_told_at_once(parser: Parser):

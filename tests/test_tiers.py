@@ -14,7 +14,7 @@ import pytest
 
 import fsm
 from benchmarks import data
-from fsm import values
+from fsm.values import values
 from helpers import CORPUS, chat, cut_at, deliveries, ended, tool
 from tiers import disagreement, observe
 

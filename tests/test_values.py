@@ -1,4 +1,4 @@
-"""JSON values: measured, compared and written, large ones in pieces (fsm/values.py)."""
+"""JSON values: measured, compared and written, large ones in pieces (fsm/values/values.py)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsm import values
-from fsm.values import mend
+from fsm.values import values
+from fsm.values.values import mend
 from test_arguments import JSON
 
 

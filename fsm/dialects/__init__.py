@@ -19,7 +19,7 @@ from fsm.dialects.gemini_interactions import GeminiInteractions
 from fsm.dialects.ollama import Ollama
 from fsm.dialects.openai_chat import OpenAIChat
 from fsm.dialects.openai_responses import OpenAIResponses
-from fsm.errors import UnknownDialectError, did_you_mean
+from fsm.model.errors import UnknownDialectError, did_you_mean
 
 DIALECTS: dict[str, type[Dialect]] = {cls.name: cls for cls in (
     Anthropic, OpenAIChat, Canonical, Gemini, Ollama, BedrockConverse, OpenAIResponses, Cohere, Dsh, GeminiInteractions)}

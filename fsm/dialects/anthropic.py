@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
+from fsm.values.arguments import exactly
 from fsm.dialects.base import Dialect, Sink, number, text, wording
-from fsm.events import NormalizedEvent
-from fsm.values import compact
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import compact
 
 _HOT = {"text_delta": (T.TEXT_DELTA, "text"), "thinking_delta": (T.THINKING_DELTA, "thinking"), "input_json_delta": (T.TOOL_INPUT_DELTA, "partial_json")}
 #: the same by the field alone, where a delta does not say what it is

@@ -1,7 +1,7 @@
 cimport cython
 
 from fsm cimport _tables as T
-from fsm.accumulator cimport Accumulator
+from fsm.rebuild.accumulator cimport Accumulator
 
 cdef class Dialect:
     cdef public Accumulator sink

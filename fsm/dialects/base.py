@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from fsm.dialects.failures import error_event, failure
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText, mend
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText, mend
 
 
 class Sink(Protocol):

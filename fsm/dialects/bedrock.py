@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
+from fsm.values.arguments import exactly
 from fsm.dialects.base import Dialect, Sink, number, pieces, text, wording, words
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText, compact
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText, compact
 
 
 class BedrockConverse(Dialect):

@@ -6,7 +6,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.dialects.base import Dialect
-from fsm.events import NormalizedEvent
+from fsm.model.events import NormalizedEvent
 
 
 class Canonical(Dialect):

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
-from fsm.blocks import OPAQUE, TEXT, THINKING
+from fsm.values.arguments import exactly
+from fsm.rebuild.blocks import OPAQUE, TEXT, THINKING
 from fsm.dialects.base import Dialect, Sink, number, text, wording, words
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText
 
 _CALLS = 1000  # the addresses of calls begin here: content and calls both count from 0
 _PLAN = {"part": "tool_plan"}

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
-from fsm.blocks import OPAQUE, TEXT, THINKING, TOOL
+from fsm.values.arguments import exactly
+from fsm.rebuild.blocks import OPAQUE, TEXT, THINKING, TOOL
 from fsm.dialects.base import Dialect, number, text, wording, words
-from fsm.events import NormalizedEvent
-from fsm.values import compact, says_nothing
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import compact, says_nothing
 
 _KINDS = {"text": TEXT, "reasoning": THINKING, "thinking": THINKING, "tool-call": TOOL, "tool-use": TOOL}
 _FAILED = frozenset({"error", "aborted", "cancelled", "timeout"})

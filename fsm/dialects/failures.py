@@ -13,9 +13,9 @@ import re
 from typing import Any
 
 from fsm import _tables as T
-from fsm.errors import classify
-from fsm.events import NormalizedEvent
-from fsm.values import compact, mend
+from fsm.model.errors import classify
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import compact, mend
 
 #: an error, whatever its value says, as long as it says anything
 _ERRORS = ("error", "errors", "err", "exception", "fault", "failure")

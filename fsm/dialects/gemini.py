@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
+from fsm.values.arguments import exactly
 from fsm.dialects.base import Dialect, Sink, number, pieces, report, text, wording, words
 from fsm.dialects.failures import refusal
 from fsm.dialects.partial_args import VALUES, ArgumentText
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText
 
 _BESIDE = frozenset({"text", "thought", "thoughtSignature", "partMetadata"})  # keys that do not say what a part is
 _FILTERED = frozenset(T.DIALECTS["gemini"]["filtered"])

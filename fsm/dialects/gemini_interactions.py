@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
+from fsm.values.arguments import exactly
 from fsm.dialects.base import Dialect, Sink, number, report, text, wording, words
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText, compact
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText, compact
 
 _CALL_FIELDS = frozenset({"type", "id", "call_id", "name", "arguments"})
 _FAILED = frozenset({"failed", "cancelled"})

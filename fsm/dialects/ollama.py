@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
+from fsm.values.arguments import exactly
 from fsm.dialects.base import Sink, text, wording, words
 from fsm.dialects.think import TaggedDialect
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText
 
 _COUNTS = ("_count", "_duration")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
-from fsm.arguments import exactly
-from fsm.blocks import FREE
+from fsm.values.arguments import exactly
+from fsm.rebuild.blocks import FREE
 from fsm.dialects.base import Sink, number, pieces, report, text, wording, words
 from fsm.dialects.failures import refusal
 from fsm.dialects.responses_items import CUSTOM
 from fsm.dialects.think import TaggedDialect, ThinkTags
-from fsm.events import NormalizedEvent
-from fsm.values import ValueText, compact, mend
+from fsm.model.events import NormalizedEvent
+from fsm.values.values import ValueText, compact, mend
 
 
 _SAME_REASONING = ("reasoning_content", "reasoning", "thinking")  # up to three copies of one text; the first that says something is taken

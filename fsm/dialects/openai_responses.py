@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fsm import _tables as T
-from fsm.blocks import FREE, OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.rebuild.blocks import FREE, OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import Dialect, Sink, number, text, wording
 from fsm.dialects.failures import error_event
 from fsm.dialects.responses_items import (CALLS, CONTENT, CUSTOM, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, fields_of, is_json, kind_of,
                                           read_part, stated_parts)
 from fsm.dialects.responses_memory import Item, Items
-from fsm.events import NormalizedEvent
+from fsm.model.events import NormalizedEvent
 
 _SAYS, _THINKS = frozenset({"message"}), frozenset({"reasoning"})
 _VENDOR_EVENT = re.compile(r"response\.(\w+_call|\w+_call_\w+|mcp_list_tools|tool_search\w*|audio\w*|compaction\w*)\.")

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any
 
-from fsm.values import compact
+from fsm.values.values import compact
 
 Step = str | int
 

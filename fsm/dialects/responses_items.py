@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsm.arguments import exactly, loads
-from fsm.blocks import OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.values.arguments import exactly, loads
+from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, wording
-from fsm.values import cleaned, compact, says_nothing
+from fsm.values.values import cleaned, compact, says_nothing
 
 PER_ITEM = 1000  # addresses of an item; `hot` in spec/dialects/openai_responses.yaml has the same numbers
 SUMMARY = 1  # its first summary part; 0 is its call or vendor block

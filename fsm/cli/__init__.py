@@ -1,0 +1,1 @@
+"""The command `deltafsm`: one file for each thing that it shows. Nothing here decides anything about a message."""
