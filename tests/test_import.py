@@ -45,11 +45,12 @@ def test_a_stream_that_nobody_observes_takes_nothing_heavy(pure: str):
 def test_the_public_surface():
     """Adding here is a decision; taking away is a break."""
     assert sorted(fsm.__all__) == [
-        "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event",
-        "FieldReady", "FsmError", "History", "Limits", "Message", "MessageFinished", "Metrics",
-        "NormalizedEvent", "OptionError", "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
-        "StreamFailed", "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta", "ToolInvalid", "ToolReady", "ToolRegistry",
-        "UnknownDialectError", "UnknownEngineError", "Usage", "MisuseError", "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
+        "Anomaly", "BACKEND", "BlockFinished", "BlockStarted", "ErrorInfo", "Event", "FieldReady", "FsmError",
+        "History", "Limits", "Message", "MessageFinished", "Metrics", "MisuseError", "NormalizedEvent", "OptionError",
+        "Outcome", "Partial", "Reconstructor", "SchemaError", "StreamCancelled", "StreamError", "StreamErrored",
+        "StreamFailed", "StreamState", "StreamTimedOut", "TextDelta", "ThinkingDelta", "Timeouts", "ToolInputDelta",
+        "ToolInvalid", "ToolReady", "ToolRegistry", "UnknownDialectError", "UnknownEngineError", "Usage",
+        "UsageLedger", "UsageUpdated", "reconstruct", "reconstruct_many"]
     assert all(hasattr(fsm, name) for name in fsm.__all__)
 
 
