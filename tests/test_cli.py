@@ -270,7 +270,7 @@ def test_a_folder_is_no_body(main: Any, tmp_path: Path) -> None:
 def test_without_the_extra_one_line_says_how_to_get_it(main: Any, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     for name in ("fsm.cli.app", "fsm.cli.demo", "fsm.cli.terminal"):
         monkeypatch.delitem(sys.modules, name)
-        monkeypatch.delattr(fsm, name.removeprefix("fsm."))
+        monkeypatch.delattr(fsm.cli, name.removeprefix("fsm.cli."))
     for name in [n for n in sys.modules if n.partition(".")[0] == missing]:
         monkeypatch.setitem(sys.modules, name, None)
     status, out, err = main("--version")
@@ -280,9 +280,9 @@ def test_without_the_extra_one_line_says_how_to_get_it(main: Any, monkeypatch: p
 
 def test_another_missing_module_is_not_blamed_on_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "fsm.cli.app")
-    monkeypatch.delattr(fsm, "cli")
+    monkeypatch.delattr(fsm.cli, "app")
     monkeypatch.setitem(sys.modules, "fsm.cli.demo", None)
-    monkeypatch.delattr(fsm, "demo")
+    monkeypatch.delattr(fsm.cli, "demo")
     with pytest.raises(ModuleNotFoundError):
         entry.main(["--version"])
 
