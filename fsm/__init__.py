@@ -19,9 +19,9 @@ from fsm.model.errors import (ErrorInfo, FsmError, OptionError, SchemaError, Str
                         UnknownEngineError, MisuseError)
 from fsm.model.events import (BlockFinished, BlockStarted, Event, FieldReady, MessageFinished, NormalizedEvent, StreamFailed, TextDelta, ThinkingDelta,
                         ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated)
-from fsm.history.request import History
+from fsm.history import request  # noqa: F401  # which gives messages their `to_request`
 from fsm.model.limits import Limits, Timeouts
-from fsm.model.message import Anomaly, Message, Outcome, Partial, StreamState
+from fsm.model.message import Anomaly, History, Message, Outcome, Partial, StreamState
 from fsm.model.metrics import Metrics
 from fsm.reconstructor import Reconstructor, reconstruct, reconstruct_many
 from fsm.model.registry import ToolRegistry

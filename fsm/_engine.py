@@ -50,7 +50,7 @@ COLD = ("fsm.dialects.anthropic", "fsm.dialects.base", "fsm.dialects.decoder", "
         "fsm.dialects.responses_memory", "fsm.dialects.think", "fsm.model.deltas", "fsm.model.events",
         "fsm.model.message", "fsm.model.metrics", "fsm.model.usage", "fsm.parts", "fsm.rebuild.accumulator",
         "fsm.rebuild.blocks", "fsm.rebuild.calls", "fsm.rebuild.finish", "fsm.rebuild.guards", "fsm.rebuild.store",
-        "fsm.reconstructor", "fsm.values.arguments", "fsm.values.values")
+        "fsm.reconstructor", "fsm.sink", "fsm.values.arguments", "fsm.values.values")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_PACKAGE)
 _CHECKOUT = os.path.exists(os.path.join(_ROOT, "_speedups", "_speedups.pyx"))

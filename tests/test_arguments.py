@@ -14,7 +14,8 @@ import fsm
 from fsm.values import arguments
 from fsm.values.cursor import ObjectCursor
 from fsm.values import values
-from fsm.values.values import ValueText, mend
+from fsm.model.surrogates import mend
+from fsm.values.values import ValueText
 from helpers import STOP, chat, ended, frag, kinds, message, push_all, same_everywhere, start, tool
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsm.values import values
-from fsm.values.values import mend
+from fsm.model.surrogates import mend
 from test_arguments import JSON
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from fsm import _tables as T
 from fsm.dialects.anthropic import Anthropic
-from fsm.dialects.base import Dialect, Sink
+from fsm.dialects.base import Dialect
+from fsm.sink import Sink
 from fsm.dialects.bedrock import BedrockConverse
 from fsm.dialects.canonical import Canonical
 from fsm.dialects.cohere import Cohere

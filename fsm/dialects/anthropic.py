@@ -7,7 +7,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, number, text, wording
+from fsm.dialects.base import Dialect, number, text, wording
+from fsm.sink import Sink
 from fsm.model.events import NormalizedEvent
 from fsm.values.values import compact
 

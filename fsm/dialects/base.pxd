@@ -1,10 +1,10 @@
 cimport cython
 
 from fsm cimport _tables as T
-from fsm.rebuild.accumulator cimport Accumulator
+from fsm.sink cimport Sink
 
 cdef class Dialect:
-    cdef public Accumulator sink
+    cdef public Sink sink
     cdef public object choice
     cpdef decode(self, dict payload, event, bytes raw)
 

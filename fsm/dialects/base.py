@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from fsm.dialects.failures import error_event, failure
-from fsm.model.events import NormalizedEvent
-from fsm.values.values import ValueText, mend
-
-
-class Sink(Protocol):
-    """Where a dialect's events go (the accumulator)."""
-
-    def handle(self, ev: NormalizedEvent) -> None:
-        """Take any normalized event."""
-
-    def delta(self, event: int, index: int | None, text: str | ValueText) -> None:
-        """Take TEXT_DELTA, THINKING_DELTA or TOOL_INPUT_DELTA with this text, which is not empty: the hot path."""
+from fsm.sink import Sink
+from fsm.model.surrogates import mend
 
 
 class Dialect:

@@ -11,8 +11,9 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.rebuild.blocks import OPAQUE, TEXT, THINKING
-from fsm.dialects.base import Dialect, Sink, number, text, wording, words
+from fsm.model.kinds import OPAQUE, TEXT, THINKING
+from fsm.dialects.base import Dialect, number, text, wording, words
+from fsm.sink import Sink
 from fsm.model.events import NormalizedEvent
 from fsm.values.values import ValueText
 

@@ -1,13 +1,13 @@
 from fsm cimport _tables as T
 
-from fsm.rebuild.accumulator cimport Accumulator
+from fsm.sink cimport Sink
 from fsm.dialects.base cimport Dialect
 from fsm.model.message cimport Anomalies
 
 cdef class Reader:
     cdef Anomalies _anomalies
     cdef object _choice, _foreign, _head, _frames, _new_frames, _new_recent, _serial
-    cdef Accumulator _acc
+    cdef Sink _acc
     cdef bint _refused, _skip_bad
     cdef public bint curious, sniffed
     cdef public Dialect dialect

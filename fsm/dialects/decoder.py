@@ -14,9 +14,8 @@ from typing import Any
 from fsm import _tables as T
 from fsm import dialects
 from fsm.framing import shapes
-from fsm.rebuild.accumulator import Accumulator
+from fsm.sink import Sink
 from fsm.values.arguments import depth_of, read
-from fsm.rebuild.blocks import Block
 from fsm.dialects.base import Dialect
 from fsm.dialects.failures import error_event
 from fsm.model.events import NormalizedEvent
@@ -34,7 +33,7 @@ class Reader:
     __slots__ = ("_acc", "_anomalies", "_choice", "_foreign", "_frames", "_head", "_new_frames", "_new_recent", "_refused", "_serial", "_skip_bad",
                  "curious", "dialect", "keepalives", "name", "recent", "shape", "sniffed", "useful")
 
-    def __init__(self, acc: Accumulator, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any],
+    def __init__(self, acc: Sink, dialect: str, choice: int, skip_bad: bool, new_recent: Callable[[], Any],
                  new_frames: Callable[..., Any] | None) -> None:
         self._acc = acc
         self._anomalies = acc.anomalies
@@ -127,7 +126,7 @@ class Reader:
         if self.dialect is not None:
             self.dialect.flush()
 
-    def owner(self, event: int, index: int | None) -> Block | None:
+    def owner(self, event: int, index: int | None) -> Any:
         """The open block that takes a bare delta of the wire as it is, or None if that takes a decision.
 
         What the compiled engine asks before it appends by itself.

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.rebuild.blocks import OPAQUE, TEXT, THINKING, TOOL
+from fsm.model.kinds import OPAQUE, TEXT, THINKING, TOOL
 from fsm.dialects.base import Dialect, number, text, wording, words
 from fsm.model.events import NormalizedEvent
 from fsm.values.values import compact, says_nothing

@@ -15,7 +15,8 @@ from typing import Any
 from fsm import _tables as T
 from fsm.model.errors import classify
 from fsm.model.events import NormalizedEvent
-from fsm.values.values import compact, mend
+from fsm.model.surrogates import mend
+from fsm.values.values import compact
 
 #: an error, whatever its value says, as long as it says anything
 _ERRORS = ("error", "errors", "err", "exception", "fault", "failure")

@@ -12,7 +12,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, number, pieces, report, text, wording, words
+from fsm.dialects.base import Dialect, number, pieces, report, text, wording, words
+from fsm.sink import Sink
 from fsm.dialects.failures import refusal
 from fsm.dialects.partial_args import VALUES, ArgumentText
 from fsm.model.events import NormalizedEvent

@@ -11,7 +11,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.dialects.base import Dialect, Sink, number, report, text, wording, words
+from fsm.dialects.base import Dialect, number, report, text, wording, words
+from fsm.sink import Sink
 from fsm.model.events import NormalizedEvent
 from fsm.values.values import ValueText, compact
 

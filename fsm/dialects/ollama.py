@@ -6,7 +6,8 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.dialects.base import Sink, text, wording, words
+from fsm.dialects.base import text, wording, words
+from fsm.sink import Sink
 from fsm.dialects.think import TaggedDialect
 from fsm.model.events import NormalizedEvent
 from fsm.values.values import ValueText

@@ -6,13 +6,15 @@ from typing import Any
 
 from fsm import _tables as T
 from fsm.values.arguments import exactly
-from fsm.rebuild.blocks import FREE
-from fsm.dialects.base import Sink, number, pieces, report, text, wording, words
+from fsm.model.kinds import FREE
+from fsm.dialects.base import number, pieces, report, text, wording, words
+from fsm.sink import Sink
 from fsm.dialects.failures import refusal
-from fsm.dialects.responses_items import CUSTOM
+from fsm.model.kinds import CUSTOM
 from fsm.dialects.think import TaggedDialect, ThinkTags
 from fsm.model.events import NormalizedEvent
-from fsm.values.values import ValueText, compact, mend
+from fsm.model.surrogates import mend
+from fsm.values.values import ValueText, compact
 
 
 _SAME_REASONING = ("reasoning_content", "reasoning", "thinking")  # up to three copies of one text; the first that says something is taken

@@ -17,11 +17,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fsm import _tables as T
-from fsm.rebuild.blocks import FREE, OPAQUE, REFUSAL, TEXT, THINKING
-from fsm.dialects.base import Dialect, Sink, number, text, wording
+from fsm.model.kinds import FREE, OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.dialects.base import Dialect, number, text, wording
+from fsm.sink import Sink
 from fsm.dialects.failures import error_event
-from fsm.dialects.responses_items import (CALLS, CONTENT, CUSTOM, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of, fields_of, is_json, kind_of,
-                                          read_part, stated_parts)
+from fsm.model.kinds import CUSTOM
+from fsm.dialects.responses_items import (CALLS, CONTENT, PER_ITEM, ROOM, SUMMARY, address_of, arguments_of,
+                                          fields_of, is_json, kind_of, read_part, stated_parts)
 from fsm.dialects.responses_memory import Item, Items
 from fsm.model.events import NormalizedEvent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fsm.values.arguments import exactly, loads
-from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.model.kinds import CUSTOM, OPAQUE, REFUSAL, TEXT, THINKING
 from fsm.dialects.base import text, wording
 from fsm.values.values import cleaned, compact, says_nothing
 
@@ -15,7 +15,6 @@ CONTENT = 500  # its first content part
 ROOM = 499  # parts of either kind that are told apart
 _KINDS = {"output_text": TEXT, "text": TEXT, "refusal": REFUSAL, "reasoning_text": THINKING, "summary_text": THINKING}
 #: items that are calls of the caller's tools
-CUSTOM = "custom_tool_call"
 CALLS = frozenset({"function_call", CUSTOM})
 _LOOKS = (("function_call", "arguments"), ("message", "content"), ("reasoning", "summary"))
 #: fields that a block says otherwise, that only tell an item's progress, or that would hide a block's own

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsm import _tables as T
-from fsm.dialects.base import Dialect, Sink
+from fsm.dialects.base import Dialect
+from fsm.sink import Sink
 
 OPEN, CLOSE = "<think>", "</think>"
 _SPACE_HELD = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fsm.rebuild.blocks import REFUSAL, TEXT, THINKING, TOOL
+from fsm.model.kinds import REFUSAL, TEXT, THINKING, TOOL
 from fsm.history.base import Block, Writer, without
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from fsm.values import arguments
 from fsm.values import values
-from fsm.rebuild.blocks import REFUSAL, TEXT, THINKING, TOOL
+from fsm.model.kinds import REFUSAL, TEXT, THINKING, TOOL
 
 if TYPE_CHECKING:
     from fsm.model.message import Message

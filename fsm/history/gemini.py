@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fsm.rebuild.blocks import REFUSAL, TEXT, THINKING, TOOL
+from fsm.model.kinds import REFUSAL, TEXT, THINKING, TOOL
 from fsm.history.base import MADE_UP, Block, Writer, without
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsm.rebuild.blocks import THINKING, TOOL
+from fsm.model.kinds import THINKING, TOOL
 from fsm.history.base import Block, Writer, without
 
 

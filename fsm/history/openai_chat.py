@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fsm.rebuild.blocks import REFUSAL, TEXT, THINKING, TOOL
-from fsm.dialects.responses_items import CUSTOM
+from fsm.model.kinds import REFUSAL, TEXT, THINKING, TOOL
+from fsm.model.kinds import CUSTOM
 from fsm.history.base import Block, Writer, free_text
 
 

@@ -11,8 +11,8 @@ import re
 from itertools import groupby
 from typing import Any
 
-from fsm.rebuild.blocks import REFUSAL, TEXT, THINKING, TOOL
-from fsm.dialects.responses_items import CUSTOM
+from fsm.model.kinds import REFUSAL, TEXT, THINKING, TOOL
+from fsm.model.kinds import CUSTOM
 from fsm.history.base import Block, Writer, free_text, without
 
 _MESSAGE, _REASONING = "message", "reasoning"

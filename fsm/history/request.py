@@ -10,28 +10,10 @@ that a max-tokens stop dropped are not (R-62).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
 from fsm import _tables as T
+from fsm.model import message as messages
 from fsm.model.errors import MisuseError, UnknownDialectError, did_you_mean
-
-if TYPE_CHECKING:
-    from fsm.model.message import Message
-
-
-class History(NamedTuple):
-    """What `Message.to_request` gives.
-
-    entries: what goes into the request's list of messages (Responses: its `input` items), JSON-ready; empty if nothing
-             is left to send.
-    dropped: a sentence for each thing that is not sent, or not as it was; empty if nothing was lost.
-    ids:     the call ids that the vendor refuses -> what they are sent as. The results need the same.
-    """
-
-    entries: list[dict[str, Any]]
-    dropped: list[str]
-    ids: dict[str, str]
-
+from fsm.model.message import History, Message
 
 def to_request(message: Message, dialect: str | None) -> History:
     """See `Message.to_request`."""
@@ -45,3 +27,6 @@ def to_request(message: Message, dialect: str | None) -> History:
     writer = WRITERS[name](message)
     entries = writer.write()
     return History(entries, writer.dropped, writer.ids)
+
+
+messages.writing = to_request

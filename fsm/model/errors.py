@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fsm import _tables as T
-
-if TYPE_CHECKING:
-    from fsm.model.message import Partial
 
 ADVICE = {
     "backoff": "retry the request with backoff",
@@ -104,12 +101,12 @@ def classify(*codes: str | None) -> tuple[str, str]:
 
 
 class StreamError(FsmError):
-    """The stream ended without a whole message. `info` says why, `partial` holds what came, marked invalid.
+    """The stream ended without a whole message. `info` says why, `partial`, a fsm.Partial, holds what came, marked invalid.
 
     Its kinds: StreamErrored, StreamCancelled, StreamTimedOut, one for each final state but COMPLETED.
     """
 
-    def __init__(self, info: ErrorInfo, partial: Partial | None = None) -> None:
+    def __init__(self, info: ErrorInfo, partial: Any = None) -> None:
         where = f"in state {info.state}" + (f", block {info.block}" if info.block is not None else "")
         super().__init__(f"{info.type}: {info.message} ({where}, event {info.event}, byte {info.offset}); {info.advice}")
         self.info = info

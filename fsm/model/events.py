@@ -17,7 +17,7 @@ from fsm.model.deltas import Event, TextDelta, ThinkingDelta, ToolInputDelta
 from fsm.model.deltas import Event as Base
 from fsm.model.errors import MisuseError, did_you_mean
 from fsm.model.usage import Paths, reported
-from fsm.values.values import ValueText, mend
+from fsm.model.surrogates import mend
 
 if TYPE_CHECKING:
     from fsm.model.errors import ErrorInfo
@@ -66,7 +66,7 @@ class NormalizedEvent:
                  "restated", "sibling", "signature", "text", "type", "usage")
 
     def __init__(self, type: int | str, index: int | None = None, text: str | None = None, *, id: str | None = None, name: str | None = None,
-                 fragment: str | ValueText | None = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
+                 fragment: Any = None, signature: str | None = None, usage: dict[str, Any] | None = None, reason: str | None = None,
                  code: str | None = None, message: str | None = None, model: str | None = None, kind: str | None = None,
                  block: dict[str, Any] | None = None, input: str | None = None, extra: dict[str, Any] | None = None, sibling: bool = False,
                  restated: bool = False, content: list[dict[str, Any]] | None = None, joins: list[int] | None = None) -> None:

@@ -16,12 +16,14 @@ import orjson
 from fsm import _tables as T
 from fsm.rebuild import finish
 from fsm.model import usage as usage_rules
-from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING, Block, Call
+from fsm.model.kinds import OPAQUE, REFUSAL, TEXT, THINKING
+from fsm.rebuild.blocks import Block, Call
 from fsm.rebuild.guards import CASES
 from fsm.model.events import MessageFinished, NormalizedEvent, StreamFailed, ToolInvalid, UsageUpdated
 from fsm.rebuild.store import Ledger
 from fsm.model.message import StreamState
-from fsm.values.values import ValueText, cleaned, mend, weight
+from fsm.model.surrogates import mend
+from fsm.values.values import ValueText, cleaned, weight
 
 _REASONS_KEPT = 32  # different unknown stop reasons of one message
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fsm import _tables as T
+from fsm.model.kinds import OPAQUE, TEXT, THINKING, TOOL
 from fsm.rebuild.buffer import Buffer
 from fsm.values.values import ValueText, is_utf8, says_nothing
-
-TEXT, THINKING, TOOL, OPAQUE, REFUSAL = "text", "thinking", "tool_use", "opaque", "refusal"
-FREE = "free"  # the kind of a call that takes free text instead of JSON (rule 19)
 
 _DELTA_OF = {TEXT: T.TEXT_DELTA, THINKING: T.THINKING_DELTA, TOOL: T.TOOL_INPUT_DELTA}
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from fsm.values.cursor import ObjectCursor
 from fsm.parts import Meter
-from fsm.values.values import ValueText, mend
+from fsm.model.surrogates import mend
+from fsm.values.values import ValueText
 
 _SHARED = 4096  # from it on an ASCII text that begins a block is not copied
 

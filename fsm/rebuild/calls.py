@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from fsm import _tables as T
 from fsm.values import arguments
 from fsm.values import values
-from fsm.rebuild.blocks import FREE, Call
+from fsm.model.kinds import FREE
+from fsm.rebuild.blocks import Call
 from fsm.parts import Meter
 from fsm.model.registry import ToolRegistry
 from fsm.values.values import LARGE

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
-from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.model.kinds import OPAQUE, REFUSAL, TEXT, THINKING, TOOL
+from fsm.rebuild.blocks import Block, Call
 from fsm.rebuild.guards import end_case, stated_reason
 from fsm.model.errors import ErrorInfo, classify
 from fsm.model.events import NormalizedEvent

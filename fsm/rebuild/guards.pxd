@@ -4,20 +4,18 @@ from fsm cimport _tables as T
 from fsm.rebuild.blocks cimport Block
 from fsm.rebuild.calls cimport Calls
 from fsm.model.events cimport NormalizedEvent
-from fsm.model.message cimport Anomalies
+from fsm.sink cimport Sink
 from fsm.parts cimport BaseStepper, Meter
 from fsm.model.usage cimport Usage
 
-cdef class Cases:
-    cdef public Anomalies anomalies
+cdef class Cases(Sink):
     cdef public Usage usage
-    cdef public BaseStepper stepper
     cdef public Meter meter
-    cdef public object _new_buffer, limits, note, id, model, snapshot, failure, message, partial
+    cdef public object _new_buffer, id, model, snapshot, failure, message, partial
     cdef public Py_ssize_t _most, snapshot_size
     cdef public object _last_position
     cdef public bint _silent, _each, _counted
-    cdef public dict dialect, _closed, _slots, reasons
+    cdef public dict _closed, _slots
     cdef public list blocks, out
     cdef public Calls calls
     cdef public Block pending, found, _loose, _touched, _last_thinking

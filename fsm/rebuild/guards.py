@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from fsm import _tables as T
 from fsm.values import arguments
-from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.model.kinds import OPAQUE, REFUSAL, TEXT, THINKING, TOOL
+from fsm.rebuild.blocks import Block, Call
 from fsm.rebuild.calls import Calls
 from fsm.model.events import Event, NormalizedEvent
-from fsm.model.message import Anomalies
+from fsm.sink import Sink
 from fsm.parts import BaseStepper, Meter
 from fsm.model.usage import Usage
 
@@ -25,26 +26,22 @@ if TYPE_CHECKING:
     from fsm.model.registry import ToolRegistry
 
 
-class Cases:
+class Cases(Sink):
     """The ledgers of one message: archived and open blocks, addresses, calls, usage, stated reasons (R-05)."""
 
     __slots__ = ("_closed", "_counted", "_each", "_last_position", "_last_thinking", "_loose", "_most", "_new_buffer", "_silent", "_slots", "_touched",
-                 "anomalies", "blocks", "calls", "dialect", "failure", "found", "id", "limits", "message", "meter", "model", "note", "out",
-                 "partial", "pending", "reasons", "snapshot", "snapshot_size", "stepper", "usage")
+                 "blocks", "calls", "failure", "found", "id", "message", "meter", "model", "out", "partial", "pending", "snapshot", "snapshot_size",
+                 "usage")
 
     def __init__(self, stepper: BaseStepper, meter: Meter, new_buffer: Callable[[Any], Any], registry: ToolRegistry | None, limits: Limits,
                  deltas: str) -> None:
-        self.stepper = stepper
+        super().__init__(stepper, limits)
         self.meter = meter
         self._new_buffer = new_buffer
-        self.limits = limits
         self._most = limits.content_bytes  # what the meter may show; negative once there are too many blocks
         self._silent = deltas == "none"
         self._each = deltas == "each"
         self._counted = False  # the caller was not told the latest usage yet
-        self.dialect: dict[str, Any] = T.DIALECTS["canonical"]
-        self.anomalies = Anomalies(limits.anomalies)
-        self.note = self.anomalies.note
         self.calls = Calls(registry, limits.depth, meter, self.note)
         self.blocks: list[Block] = []
         self.out: list[Event] = []
@@ -59,7 +56,6 @@ class Cases:
         self.id: str | None = None
         self.model: str | None = None
         self.usage = Usage()
-        self.reasons: dict[str, None] = {}  # the stop reasons as stated, the last one last
         self.snapshot: list[dict[str, Any]] | None = None
         self.snapshot_size = 0
         self.failure: ErrorInfo | None = None  # set by whoever sends ERROR, CANCEL, TIMEOUT, OVERFLOW or a cut EOF

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fsm.values.arguments import loads, parse
-from fsm.rebuild.blocks import OPAQUE, REFUSAL, TEXT, THINKING, TOOL, Block, Call
+from fsm.model.kinds import OPAQUE, REFUSAL, TEXT, THINKING, TOOL
+from fsm.rebuild.blocks import Block, Call
 from fsm.rebuild.guards import Cases
 from fsm.model.events import BlockFinished, BlockStarted, Event, FieldReady, TextDelta, ThinkingDelta, ToolInputDelta, ToolInvalid, ToolReady, UsageUpdated
 from fsm.model.usage import copied

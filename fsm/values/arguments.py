@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fsm.values.values import LARGE, ValueText, deeper, mend, rounded, same
+from fsm.model.surrogates import mend
+from fsm.values.values import LARGE, ValueText, deeper, rounded, same
 
 _fast = orjson.loads
 _new: Any = tuple.__new__

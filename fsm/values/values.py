@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from fsm.model.surrogates import mend
+
 LARGE = 1 << 16  # characters from which on a value or its text is not given to orjson whole
 _BOXES = (dict, list)
 _INTEGERS_END = 2.0**63
@@ -19,15 +21,6 @@ _PIECE = 1 << 12
 _NOTHING = " \t\r\n{}"
 _ORJSON_DEPTH = 254  # deeper values it refuses to write
 _compactly = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def mend(text: str) -> str:
-    """`text` with split surrogate pairs joined and lone halves replaced by U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text  # the usual case, at a fraction of the cost
 
 
 class ValueText:
