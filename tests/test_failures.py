@@ -169,6 +169,13 @@ def test_anything_may_come(payload: dict[str, Any], event: str | None):  # R-52
             assert said.message
 
 
+@pytest.mark.parametrize("code", ["--5", "-", "5-", "\uff15", "1" * 5000, "-1", "0500", " 500 ", "5e2", "\x00", "+500"])
+@pytest.mark.parametrize("key", ["code", "status"])
+def test_a_code_may_be_any_text(engine: str, key: str, code: str):
+    got = same_everywhere(engine, frame({key: code, "message": "x"}), "openai-chat")
+    assert got["state"] == "ERRORED"
+
+
 @pytest.mark.parametrize("key", ["error", "response", "detail", "message", "status"])
 def test_an_error_may_be_deep(key: str):  # R-52 R-97
     deep: Any = {"code": 500}

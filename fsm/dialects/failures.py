@@ -39,6 +39,7 @@ _WELL = frozenset({"", "ok", "okay", "success", "successful", "succeeded", "none
 _BAD = re.compile(r"error|exception|fail|invalid|denied|forbidden|unauthor|unavailable|exceed|abort|reject|timed?_?out|overload|refused", re.I)
 #: a type or an event name that is an error's; a dotted one is a vendor's own event, and one of a tool is no failure of the answer
 _ERROR_NAME = re.compile(r"(?!tool)[a-z_-]*(error|exception)", re.I)
+_NUMBER = re.compile(r"-?\d{1,9}", re.A)
 _NESTING = 4  # how deep an error's description is looked for
 
 
@@ -61,7 +62,7 @@ def _is_bad_code(value: Any, strict: bool) -> bool:
         return False
     if isinstance(value, str):
         word = value.strip()
-        if word.lstrip("-").isdigit() and word.isascii() and len(word) < 10:
+        if _NUMBER.fullmatch(word):
             return _is_bad_code(int(word), strict)
         if word.lower().replace("_", "").replace("-", "") in _WELL:
             return False
